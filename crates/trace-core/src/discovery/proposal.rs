@@ -1,0 +1,272 @@
+//! Where replacement events come from.
+//!
+//! Draws are keyed by position and particle: particle `l` replaces position `i` by the same event wherever it does
+//! so, which is what lets the staircase compare two rows and lets adaptive rounds continue where the last one
+//! stopped. A uniform proposal draws without replacement (a random permutation of the types, read from the front),
+//! which removes part of the Monte-Carlo error and all of it after `V` draws.
+
+use std::sync::{Arc, OnceLock};
+
+use rand::{Rng, RngExt};
+use rustc_hash::FxHashMap;
+
+use crate::random::{Purpose, Streams};
+use crate::{EventId, ModelError};
+
+/// What replacement events are drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proposal {
+    /// Every type alike: the paper's choice, and that of its ground truth.
+    Uniform,
+    /// Training frequencies: on real logs most types are rare, and a uniform draw is one the model hardly knows.
+    Unigram,
+    /// The model's own prediction at that position, `P_θ(· | x_{<j})`.
+    Model,
+}
+
+/// Draws types in proportion to their weights.
+#[derive(Clone, Debug)]
+pub struct CumulativeTable(Vec<f64>);
+
+impl CumulativeTable {
+    /// A table of these weights; `None` unless they are finite, not negative and sum to something positive.
+    pub fn new(weights: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut total = 0.0;
+        let mut sums = Vec::new();
+        for weight in weights {
+            if !(weight >= 0.0 && weight.is_finite()) {
+                return None;
+            }
+            total += weight;
+            sums.push(total);
+        }
+        (total > 0.0 && total.is_finite()).then_some(Self(sums))
+    }
+
+    /// One draw.
+    pub fn draw(&self, random: &mut impl Rng) -> EventId {
+        let total = self.0.last().copied().unwrap_or_default();
+        let point = random.random::<f64>() * total;
+        // The first type whose running sum lies beyond the point; types of weight 0 have an empty interval.
+        let mut index = self.0.partition_point(|sum| *sum <= point);
+        if index == self.0.len() {
+            // `point` rounded up to the total: the last type that has any weight.
+            index = self.0.partition_point(|sum| *sum < total);
+        }
+        EventId(index as u32)
+    }
+}
+
+/// The first `count` entries of random permutations of `0 .. size`, one after another.
+fn draw_without_replacement(random: &mut impl Rng, size: usize, count: usize) -> Vec<EventId> {
+    let mut drawn = Vec::with_capacity(count);
+    let mut moved: FxHashMap<u32, u32> = FxHashMap::default(); // Fisher–Yates on an array that is never written out
+    while drawn.len() < count {
+        let step = (drawn.len() % size) as u32;
+        if step == 0 {
+            moved.clear();
+        }
+        let pick = random.random_range(step..size as u32);
+        let value = moved.get(&pick).copied().unwrap_or(pick);
+        let front = moved.get(&step).copied().unwrap_or(step);
+        moved.insert(pick, front);
+        drawn.push(EventId(value));
+    }
+    drawn
+}
+
+/// The replacements of one position: by draws, or every type with its weight.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Replacements {
+    pub(crate) events: Vec<EventId>,
+    /// One weight for each event when the proposal is enumerated.
+    pub(crate) weights: Option<Vec<f64>>,
+}
+
+/// The replacements of every position of one sequence, made when first asked for.
+pub(crate) struct Draws {
+    streams: Streams,
+    size: usize,
+    amount: Amount,
+    source: Source,
+    cells: Vec<OnceLock<Arc<Replacements>>>,
+    shared: OnceLock<Arc<Replacements>>,
+}
+
+/// How many replacements a position gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Draw(usize),
+    Enumerate,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Uniform,
+    Unigram { table: CumulativeTable, frequencies: Vec<f64> },
+    Model,
+}
+
+impl Draws {
+    /// Draws for a sequence of `length` events over `size` types. `frequencies` is needed for `Unigram` only and
+    /// was checked when the settings were.
+    pub(crate) fn new(
+        streams: Streams,
+        length: usize,
+        size: usize,
+        amount: Amount,
+        proposal: Proposal,
+        frequencies: Option<&[f64]>,
+    ) -> Self {
+        let source = match proposal {
+            Proposal::Uniform => Source::Uniform,
+            Proposal::Model => Source::Model,
+            Proposal::Unigram => frequencies
+                .and_then(|f| Some((CumulativeTable::new(f.iter().copied())?, f.to_vec())))
+                .map_or(Source::Uniform, |(table, frequencies)| Source::Unigram { table, frequencies }),
+        };
+        let cells = (0..length).map(|_| OnceLock::new()).collect();
+        Self { streams, size, amount, source, cells, shared: OnceLock::new() }
+    }
+
+    /// Whether draws at a position depend on the model's prediction there.
+    pub(crate) const fn asks_model(&self) -> bool {
+        matches!(self.source, Source::Model)
+    }
+
+    /// The replacements of a position. `predict` writes the model's log-distribution there, and is called only when
+    /// the proposal is the model's own.
+    pub(crate) fn at(
+        &self,
+        position: usize,
+        predict: impl FnOnce(&mut [f64]) -> Result<(), ModelError>,
+    ) -> Result<Arc<Replacements>, ModelError> {
+        // What does not depend on the position is kept once.
+        let cell = match (&self.amount, &self.source) {
+            (Amount::Enumerate, Source::Uniform | Source::Unigram { .. }) => &self.shared,
+            _ => &self.cells[position],
+        };
+        if let Some(known) = cell.get() {
+            return Ok(Arc::clone(known));
+        }
+        let made = Arc::new(self.make(position, predict)?);
+        // Two threads may both have made it; they made the same.
+        Ok(Arc::clone(cell.get_or_init(|| made)))
+    }
+
+    fn make(
+        &self,
+        position: usize,
+        predict: impl FnOnce(&mut [f64]) -> Result<(), ModelError>,
+    ) -> Result<Replacements, ModelError> {
+        let weights = match &self.source {
+            Source::Uniform => None,
+            Source::Unigram { frequencies, .. } => Some(frequencies.clone()),
+            Source::Model => {
+                let mut row = vec![0.0; self.size];
+                predict(&mut row)?;
+                for value in &mut row {
+                    *value = value.exp();
+                }
+                Some(row)
+            }
+        };
+        match self.amount {
+            Amount::Enumerate => {
+                let weight = |event: usize| weights.as_ref().map_or(1.0, |w| w[event]);
+                let (events, weights) = (0..self.size)
+                    .filter(|event| weight(*event) > 0.0)
+                    .map(|event| (EventId(event as u32), weight(event)))
+                    .unzip();
+                Ok(Replacements { events, weights: Some(weights) })
+            }
+            Amount::Draw(count) => {
+                let mut random = self.streams.stream(Purpose::Replacement, position as u32, 0);
+                let events = match &self.source {
+                    Source::Uniform => draw_without_replacement(&mut random, self.size, count),
+                    Source::Unigram { table, .. } => (0..count).map(|_| table.draw(&mut random)).collect(),
+                    Source::Model => {
+                        let table = model_table(weights.unwrap_or_default())?;
+                        (0..count).map(|_| table.draw(&mut random)).collect()
+                    }
+                };
+                Ok(Replacements { events, weights: None })
+            }
+        }
+    }
+
+    /// One draw from the model's prediction in a history that belongs to one particle.
+    pub(crate) fn one_from_model(
+        &self,
+        position: usize,
+        particle: usize,
+        log_row: &[f64],
+    ) -> Result<EventId, ModelError> {
+        let table = model_table(log_row.iter().map(|value| value.exp()))?;
+        // Particle 0 of this purpose is the stream of whole positions.
+        Ok(table.draw(&mut self.streams.stream(Purpose::Replacement, position as u32, particle as u32 + 1)))
+    }
+}
+
+/// A table of a model's prediction, which must be a distribution.
+pub(crate) fn model_table(weights: impl IntoIterator<Item = f64>) -> Result<CumulativeTable, ModelError> {
+    CumulativeTable::new(weights).ok_or_else(|| ModelError::new("its prediction is not a distribution"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draws(proposal: Proposal, amount: Amount, frequencies: Option<&[f64]>) -> Draws {
+        Draws::new(Streams::new(1, "s"), 4, 10, amount, proposal, frequencies)
+    }
+
+    #[test]
+    fn uniform_draws_are_permutations() {
+        let made = draws(Proposal::Uniform, Amount::Draw(25), None).at(2, |_| unreachable!()).unwrap();
+        for block in [&made.events[..10], &made.events[10..20]] {
+            let mut sorted: Vec<u32> = block.iter().map(|e| e.0).collect();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..10).collect::<Vec<_>>());
+        }
+        let more = draws(Proposal::Uniform, Amount::Draw(40), None).at(2, |_| unreachable!()).unwrap();
+        assert_eq!(made.events, more.events[..25], "a longer run starts with the same draws");
+        let elsewhere = draws(Proposal::Uniform, Amount::Draw(25), None).at(3, |_| unreachable!()).unwrap();
+        assert_ne!(made.events, elsewhere.events);
+    }
+
+    #[test]
+    fn weighted_draws_follow_their_weights() {
+        let weights = [0.0, 3.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let made = draws(Proposal::Unigram, Amount::Draw(4000), Some(&weights)).at(0, |_| unreachable!()).unwrap();
+        let ones = made.events.iter().filter(|e| e.0 == 1).count();
+        assert!(made.events.iter().all(|e| e.0 == 1 || e.0 == 2));
+        assert!((2850..3150).contains(&ones), "{ones}");
+    }
+
+    #[test]
+    fn enumeration_lists_types_that_can_occur() {
+        let mut weights = [0.0; 10];
+        (weights[4], weights[7]) = (2.0, 6.0);
+        let made = draws(Proposal::Unigram, Amount::Enumerate, Some(&weights)).at(1, |_| unreachable!()).unwrap();
+        assert_eq!(made.events, [EventId(4), EventId(7)]);
+        assert_eq!(made.weights, Some(vec![2.0, 6.0]));
+        let by_model = draws(Proposal::Model, Amount::Enumerate, None);
+        let made = by_model
+            .at(1, |row| {
+                row.fill(f64::NEG_INFINITY);
+                row[3] = 0.0;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!((made.events.as_slice(), made.weights.as_deref()), (&[EventId(3)][..], Some(&[1.0][..])));
+    }
+
+    #[test]
+    fn tables_refuse_what_is_no_weight() {
+        assert!(CumulativeTable::new([0.0, 0.0]).is_none());
+        assert!(CumulativeTable::new([1.0, f64::NAN]).is_none());
+        assert!(CumulativeTable::new([1.0, -1.0]).is_none());
+        assert!(CumulativeTable::new([]).is_none());
+    }
+}

@@ -1,0 +1,285 @@
+//! What a run is asked to do ([`Settings`]) and what that means for one model ([`Plan`]).
+
+use super::proposal::Proposal;
+use crate::theory::{ErrorBound, scaling_law_threshold};
+use crate::{DensityModel, Error};
+
+/// Which positions are replaced in the two branches that are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Intervention {
+    /// Only the cause is replaced and everything between cause and effect stays as observed: the controlled direct
+    /// effect, on the same scale as the truth of a simulated process.
+    #[default]
+    Atomic,
+    /// The paper's construction: everything after the cause is replaced in both branches, and the cause itself in
+    /// one. Loses what needs the positions in between.
+    Staircase,
+}
+
+/// What is compared between the two branches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Divergence {
+    /// Whether the observed event happens: Bernoulli divergence, replaced branch first.
+    #[default]
+    Event,
+    /// The whole next-event distribution: divergence of the replaced branch from the observed one.
+    Full,
+}
+
+/// What the model is told of the events before all candidates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum History {
+    /// What was observed.
+    #[default]
+    Observed,
+    /// For each particle, the first `context` events after the first one are resampled from the model.
+    Sampled,
+}
+
+/// How many replacements are tried for each candidate cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Particles {
+    /// 16, 32, … 512, until every pair of the cause is decided.
+    #[default]
+    Auto,
+    /// Every type once, with its proposal weight: no Monte-Carlo error.
+    All,
+    /// This many.
+    Fixed(usize),
+}
+
+impl From<usize> for Particles {
+    fn from(count: usize) -> Self {
+        Self::Fixed(count)
+    }
+}
+
+/// The largest lag tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Every earlier event is a candidate (the paper's full variant); cost grows with the square of the length.
+    All,
+    /// Lags up to this one (the sparse variant); cost grows with the length.
+    Lags(usize),
+}
+
+impl Memory {
+    /// The number of lags to test before a sequence's end that is `rest` events away.
+    pub fn within(self, rest: usize) -> usize {
+        match self {
+            Self::All => rest,
+            Self::Lags(lags) => lags.min(rest),
+        }
+    }
+}
+
+impl From<usize> for Memory {
+    fn from(lags: usize) -> Self {
+        Self::Lags(lags)
+    }
+}
+
+/// Where the threshold comes from that an edge's strength must exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// A strength in nats: the effect size one cares about.
+    Fixed(f64),
+    /// `1.72e-2 / V`, the paper's fit for the staircase.
+    ScalingLaw,
+    /// The noise floor `τ_ε` that the model's excess loss allows; needs a known entropy.
+    Bound,
+}
+
+impl From<f64> for Threshold {
+    fn from(nats: f64) -> Self {
+        Self::Fixed(nats)
+    }
+}
+
+/// The default threshold for the atomic intervention, in nats.
+pub const DEFAULT_THRESHOLD: f64 = 0.05;
+/// The lags tested by default with a model that has no reach of its own.
+pub const DEFAULT_MEMORY: usize = 16;
+/// Adaptive rounds: the running number of particles after each.
+const ROUNDS: [usize; 6] = [16, 32, 64, 128, 256, 512];
+/// `auto` enumerates vocabularies up to this size instead.
+const ENUMERATED_BY_AUTO: usize = 128;
+/// More draws than this are a slip of the pen, not an experiment.
+const MOST_PARTICLES: usize = 1_000_000;
+
+/// What a run is asked to do. What is `None` follows the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// See [`Intervention`].
+    pub intervention: Intervention,
+    /// See [`Proposal`]; by default `unigram` where the model has frequencies, else `uniform`.
+    pub proposal: Option<Proposal>,
+    /// See [`Divergence`].
+    pub divergence: Divergence,
+    /// See [`History`].
+    pub history: History,
+    /// See [`Particles`].
+    pub particles: Particles,
+    /// See [`Memory`]; by default the model's reach, or 16 where it has none.
+    pub memory: Option<Memory>,
+    /// Length of the prefix whose events are neither causes nor effects.
+    pub context: usize,
+    /// See [`Threshold`]; by default 0.05 nats, and the scaling law for the staircase.
+    pub threshold: Option<Threshold>,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
+/// Settings checked against a model, with every default filled in: what a result records.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// See [`Intervention`].
+    pub intervention: Intervention,
+    /// See [`Proposal`].
+    pub proposal: Proposal,
+    /// See [`Divergence`].
+    pub divergence: Divergence,
+    /// See [`History`].
+    pub history: History,
+    /// See [`Particles`], as asked for.
+    pub particles: Particles,
+    /// See [`Memory`].
+    pub memory: Memory,
+    /// Length of the prefix whose events are neither causes nor effects.
+    pub context: usize,
+    /// Where the threshold comes from.
+    pub threshold_rule: Threshold,
+    /// The threshold in nats.
+    pub threshold: f64,
+    /// Seed of all random draws.
+    pub seed: u64,
+    pub(super) schedule: Schedule,
+}
+
+/// How replacements are gone through.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Schedule {
+    /// All types, weighted.
+    Enumerate,
+    /// Draws, up to each of these totals in turn.
+    Rounds(Vec<usize>),
+}
+
+impl Settings {
+    /// Checks the settings against a model and fills in what depends on it.
+    pub fn plan(&self, model: &dyn DensityModel) -> Result<Plan, Error> {
+        let size = model.vocabulary_size();
+        if size < 2 {
+            return Err(Error::setting(
+                "model",
+                format!("a vocabulary of {size} types leaves nothing to replace an event by; at least 2 are needed"),
+            ));
+        }
+        let threshold_rule = self.threshold.unwrap_or(match self.intervention {
+            Intervention::Atomic => Threshold::Fixed(DEFAULT_THRESHOLD),
+            Intervention::Staircase => Threshold::ScalingLaw,
+        });
+        let memory = self.memory.unwrap_or_else(|| Memory::Lags(model.reach().unwrap_or(DEFAULT_MEMORY).max(1)));
+        if memory == Memory::Lags(0) {
+            return Err(Error::setting("memory", "0 lags leave nothing to test; expected at least 1, or all"));
+        }
+        if self.history == History::Sampled && self.context == 0 {
+            return Err(Error::setting("history", "sampled needs a context to sample; set context to at least 1"));
+        }
+        let plan = Plan {
+            intervention: self.intervention,
+            proposal: self.proposal(model)?,
+            divergence: self.divergence,
+            history: self.history,
+            particles: self.particles,
+            memory,
+            context: self.context,
+            threshold_rule,
+            threshold: threshold(threshold_rule, model)?,
+            seed: self.seed,
+            schedule: Schedule::Enumerate,
+        };
+        Ok(Plan { schedule: plan.schedule(size)?, ..plan })
+    }
+
+    fn proposal(&self, model: &dyn DensityModel) -> Result<Proposal, Error> {
+        let frequencies = model.frequencies();
+        match self.proposal {
+            None if frequencies.is_some() => Ok(Proposal::Unigram),
+            None => Ok(Proposal::Uniform),
+            Some(Proposal::Unigram) if frequencies.is_none() => Err(Error::setting(
+                "proposal",
+                "unigram needs event frequencies, which this model does not have; use uniform or model",
+            )),
+            Some(Proposal::Model) if !model.predicts_first() && self.context == 0 => Err(Error::setting(
+                "proposal",
+                "model needs a prediction at every cause, and this model has none for the first event; set context to at least 1",
+            )),
+            Some(proposal) => Ok(proposal),
+        }
+    }
+}
+
+fn threshold(rule: Threshold, model: &dyn DensityModel) -> Result<f64, Error> {
+    match rule {
+        Threshold::Fixed(nats) if nats.is_finite() && nats >= 0.0 => Ok(nats),
+        Threshold::Fixed(nats) => Err(Error::setting("threshold", format!("{nats} is not a strength; expected a number of nats, 0 or more"))),
+        Threshold::ScalingLaw => Ok(scaling_law_threshold(model.vocabulary_size())),
+        Threshold::Bound => model.fitness().epsilon().map(|epsilon| ErrorBound::new(epsilon).noise_floor).ok_or_else(|| {
+            Error::setting("threshold", "bound needs the entropy of the process that made the events, which is known only for simulated ones; give a number of nats instead")
+        }),
+    }
+}
+
+impl Plan {
+    /// Whether only the cause varies, so that its replacements can be listed.
+    fn enumerable(&self) -> bool {
+        self.intervention == Intervention::Atomic && self.history == History::Observed
+    }
+
+    /// Whether `draws` of `size` types without replacement leave only part of the population unseen.
+    pub(super) fn finite_population(&self) -> bool {
+        self.enumerable() && self.proposal == Proposal::Uniform
+    }
+
+    fn schedule(&self, size: usize) -> Result<Schedule, Error> {
+        match self.particles {
+            Particles::All if self.enumerable() => Ok(Schedule::Enumerate),
+            Particles::All => Err(Error::setting(
+                "particles",
+                "all goes with intervention atomic and history observed only: otherwise several positions vary at once",
+            )),
+            Particles::Fixed(count) if !(2..=MOST_PARTICLES).contains(&count) => Err(Error::setting(
+                "particles",
+                format!(
+                    "{count} is out of range; expected auto, all, or a number from 2 (a standard error needs two) to {MOST_PARTICLES}"
+                ),
+            )),
+            Particles::Fixed(count) if self.enumerable() && size <= count => Ok(Schedule::Enumerate),
+            Particles::Fixed(count) => Ok(Schedule::Rounds(vec![count])),
+            Particles::Auto if self.enumerable() && size <= ENUMERATED_BY_AUTO => Ok(Schedule::Enumerate),
+            Particles::Auto if self.finite_population() => {
+                let mut rounds: Vec<usize> = ROUNDS.iter().map(|total| *total.min(&size)).collect();
+                rounds.dedup();
+                Ok(Schedule::Rounds(rounds))
+            }
+            Particles::Auto => Ok(Schedule::Rounds(ROUNDS.to_vec())),
+        }
+    }
+
+    /// The first position that may be a cause. Events before it are context; with a sampled history the event
+    /// after the context is resampled too.
+    pub fn first_cause(&self) -> usize {
+        first_cause(self.context, self.history)
+    }
+
+    /// The length a sequence needs for one pair to test.
+    pub fn shortest(&self) -> usize {
+        self.first_cause().saturating_add(2)
+    }
+}
+
+/// The first position that may be a cause under these settings.
+pub fn first_cause(context: usize, history: History) -> usize {
+    context.saturating_add(usize::from(history == History::Sampled))
+}

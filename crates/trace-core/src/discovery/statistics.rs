@@ -1,0 +1,74 @@
+//! The running estimate of one candidate edge, and when it is good enough.
+
+use crate::EventScore;
+
+/// How sure a decision must be: standard errors between the mean and the threshold.
+const DECIDED_AT: f64 = 2.6;
+/// Floor of the standard deviation that decisions assume, in units of the threshold. Strengths are skewed: most
+/// draws do little and a few do much, so that a handful of draws easily shows too small a spread.
+const SPREAD_FLOOR: f64 = 1.0;
+
+/// What one particle says about one candidate edge.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) strength: f64,
+    /// The effect's score with the cause as observed.
+    pub(super) kept: EventScore,
+    /// The effect's score with the cause replaced.
+    pub(super) replaced: EventScore,
+}
+
+/// Weighted running means over particles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PairStatistics {
+    pub(super) count: usize,
+    weight: f64,
+    pub(super) strength: f64,
+    squares: f64,
+    log_kept: f64,
+    log_replaced: f64,
+    pub(super) probability: f64,
+    pub(super) probability_replaced: f64,
+}
+
+impl PairStatistics {
+    pub(super) fn push(&mut self, sample: &Sample, weight: f64) {
+        self.count += 1;
+        self.weight += weight;
+        let share = weight / self.weight;
+        let before = sample.strength - self.strength;
+        self.strength += before * share;
+        self.squares += weight * before * (sample.strength - self.strength);
+        self.log_kept += (sample.kept.log_p - self.log_kept) * share;
+        self.log_replaced += (sample.replaced.log_p - self.log_replaced) * share;
+        self.probability += (sample.kept.probability() - self.probability) * share;
+        self.probability_replaced += (sample.replaced.probability() - self.probability_replaced) * share;
+    }
+
+    /// `log p − mean log p_r`: positive where the cause promoted the effect.
+    pub(super) fn log_ratio(&self) -> f64 {
+        self.log_kept - self.log_replaced
+    }
+
+    fn variance(&self) -> f64 {
+        if self.count < 2 { 0.0 } else { (self.squares / (self.count - 1) as f64).max(0.0) }
+    }
+
+    /// Standard error of the strength after draws from a population of `population` types without replacement, or
+    /// with replacement for `None`.
+    pub(super) fn std_error(&self, population: Option<usize>) -> f64 {
+        self.error_of(self.variance(), population)
+    }
+
+    fn error_of(&self, variance: f64, population: Option<usize>) -> f64 {
+        let unseen = population.map_or(1.0, |size| 1.0 - self.count as f64 / size as f64);
+        (variance / self.count as f64 * unseen.max(0.0)).sqrt()
+    }
+
+    /// Whether more draws are unlikely to move the strength across the threshold.
+    pub(super) fn is_decided(&self, threshold: f64, population: Option<usize>) -> bool {
+        let floor = SPREAD_FLOOR * threshold;
+        let error = self.error_of(self.variance().max(floor * floor), population);
+        (self.strength - threshold).abs() > DECIDED_AT * error
+    }
+}

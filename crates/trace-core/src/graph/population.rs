@@ -1,0 +1,251 @@
+//! The graphs of many sequences merged into one over event types.
+//!
+//! For a type pair `u → v`, every place where `u` stands at a tested lag before `v` is an *opportunity*, kept or not.
+//! With `n` opportunities, the mean `r̄` and spread `s` of their signed log ratios:
+//!
+//! ```text
+//! score(u → v) = r̄ − z · max(s, 0.3) / √n         z = 2.6;  kept when score > 0.3 and n ≥ 5
+//! ```
+//!
+//! "Seeing `u` multiplies the probability of `v` by at least e^0.3 ≈ 1.35, at 99.5 % confidence if opportunities were
+//! independent." The unsigned score is the same bound on the mean strength, for logs where the sign says nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::SampleGraph;
+use crate::numerics::Moments;
+use crate::{EventId, Lag};
+
+/// The constants of the population rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PopulationRule {
+    /// Standard errors that the bound lies below the mean.
+    pub z: f64,
+    /// Floor of the spread of log ratios, so that few lucky occurrences cannot win.
+    pub spread_floor: f64,
+    /// Floor of the spread of strengths, likewise.
+    pub strength_floor: f64,
+    /// A pair is kept when its score exceeds this.
+    pub cut: f64,
+    /// And when it has at least this many opportunities.
+    pub least: u64,
+}
+
+impl Default for PopulationRule {
+    fn default() -> Self {
+        Self { z: 2.6, spread_floor: 0.3, strength_floor: 0.05, cut: 0.3, least: 5 }
+    }
+}
+
+impl PopulationRule {
+    /// Lower confidence bound of a mean.
+    fn bound(&self, moments: &Moments, floor: f64) -> f64 {
+        moments.mean - self.z * moments.spread().max(floor) / (moments.count as f64).sqrt()
+    }
+
+    /// The signed score: what ranks pairs, and what decides.
+    pub fn score(&self, record: &PairRecord) -> f64 {
+        self.bound(&record.log_ratio, self.spread_floor)
+    }
+
+    /// The unsigned score.
+    pub fn unsigned_score(&self, record: &PairRecord) -> f64 {
+        self.bound(&record.strength, self.strength_floor)
+    }
+
+    /// Whether the pair is an edge of the population graph.
+    pub fn keeps(&self, record: &PairRecord) -> bool {
+        record.opportunities() >= self.least && self.score(record) > self.cut
+    }
+}
+
+/// What many sequences say about one type pair.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PairRecord {
+    /// Sequences with at least one opportunity.
+    pub sequences: u64,
+    /// Opportunities that were kept as edges.
+    pub kept_count: u64,
+    /// Strengths of all opportunities.
+    pub strength: Moments,
+    /// Signed log ratios of all opportunities.
+    pub log_ratio: Moments,
+    /// How many kept edges have each lag.
+    pub lags: BTreeMap<Lag, u64>,
+}
+
+impl PairRecord {
+    /// The number of opportunities.
+    pub const fn opportunities(&self) -> u64 {
+        self.strength.count
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.sequences += other.sequences;
+        self.kept_count += other.kept_count;
+        self.strength.merge(&other.strength);
+        self.log_ratio.merge(&other.log_ratio);
+        for (lag, count) in &other.lags {
+            *self.lags.entry(*lag).or_default() += count;
+        }
+    }
+}
+
+/// Many sequences' graphs over event types, merged.
+///
+/// `K` is how types are told apart: [`EventId`] within one vocabulary, names across files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PopulationGraph<K = EventId> {
+    /// How many sequences were merged.
+    pub sequences: u64,
+    /// What is known of each type pair that had an opportunity.
+    pub pairs: BTreeMap<(K, K), PairRecord>,
+}
+
+impl<K> Default for PopulationGraph<K> {
+    fn default() -> Self {
+        Self { sequences: 0, pairs: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Clone> PopulationGraph<K> {
+    /// Adds one sequence: for each tested pair its two types, strength, log ratio, lag and whether it was kept.
+    pub fn add_sequence(&mut self, pairs: impl IntoIterator<Item = ((K, K), f64, f64, Lag, bool)>) {
+        self.sequences += 1;
+        let mut seen = BTreeSet::new();
+        for (types, strength, log_ratio, lag, kept) in pairs {
+            let record = self.pairs.entry(types.clone()).or_default();
+            record.strength.push(strength);
+            record.log_ratio.push(log_ratio);
+            if kept {
+                record.kept_count += 1;
+                *record.lags.entry(lag).or_default() += 1;
+            }
+            if seen.insert(types) {
+                record.sequences += 1;
+            }
+        }
+    }
+
+    /// Adds all that another graph holds. Associative and commutative, to rounding.
+    pub fn merge(&mut self, other: &Self) {
+        self.sequences += other.sequences;
+        for (types, record) in &other.pairs {
+            self.pairs.entry(types.clone()).or_default().merge(record);
+        }
+    }
+
+    /// The same graph with types called otherwise. Types that get the same name are merged.
+    pub fn rename<L: Ord + Clone>(&self, mut name: impl FnMut(&K) -> L) -> PopulationGraph<L> {
+        let mut renamed = PopulationGraph { sequences: self.sequences, pairs: BTreeMap::new() };
+        for ((cause, effect), record) in &self.pairs {
+            renamed.pairs.entry((name(cause), name(effect))).or_default().merge(record);
+        }
+        renamed
+    }
+}
+
+impl PopulationGraph<EventId> {
+    /// Adds the graph of one sequence, with all pairs that were tested.
+    pub fn add(&mut self, graph: &SampleGraph) {
+        let type_of = |position: crate::Position| graph.events()[position.index()];
+        self.add_sequence(graph.pairs().iter().map(|pair| {
+            ((type_of(pair.cause), type_of(pair.effect)), pair.strength, pair.log_ratio, pair.lag(), pair.kept)
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Tested = ((u8, u8), f64, f64, Lag, bool);
+
+    fn sequence() -> impl Strategy<Value = Vec<Tested>> {
+        proptest::collection::vec(
+            ((0u8..3, 0u8..3), 0.0..2.0f64, -3.0..3.0f64, (1u32..5).prop_map(Lag), any::<bool>()),
+            0..12,
+        )
+    }
+
+    fn graph_of(sequences: &[Vec<Tested>]) -> PopulationGraph<u8> {
+        let mut graph = PopulationGraph::default();
+        for sequence in sequences {
+            graph.add_sequence(sequence.iter().copied());
+        }
+        graph
+    }
+
+    fn close(a: &PopulationGraph<u8>, b: &PopulationGraph<u8>) -> bool {
+        let near = |a: &Moments, b: &Moments| {
+            a.count == b.count && (a.mean - b.mean).abs() < 1e-9 && (a.spread() - b.spread()).abs() < 1e-9
+        };
+        a.sequences == b.sequences
+            && a.pairs.len() == b.pairs.len()
+            && a.pairs.iter().all(|(types, x)| {
+                let y = &b.pairs[types];
+                (x.sequences, x.kept_count, &x.lags) == (y.sequences, y.kept_count, &y.lags)
+                    && near(&x.strength, &y.strength)
+                    && near(&x.log_ratio, &y.log_ratio)
+            })
+    }
+
+    fn merged(parts: &[&PopulationGraph<u8>]) -> PopulationGraph<u8> {
+        let mut all = PopulationGraph::default();
+        for part in parts {
+            all.merge(part);
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_associative_commutative_and_equals_one_run(
+            a in proptest::collection::vec(sequence(), 0..4),
+            b in proptest::collection::vec(sequence(), 0..4),
+            c in proptest::collection::vec(sequence(), 0..4),
+        ) {
+            let (x, y, z) = (graph_of(&a), graph_of(&b), graph_of(&c));
+            let left = merged(&[&merged(&[&x, &y]), &z]);
+            let right = merged(&[&x, &merged(&[&y, &z])]);
+            prop_assert!(close(&left, &right));
+            prop_assert!(close(&left, &merged(&[&z, &y, &x])));
+            let all = [a, b, c].concat();
+            prop_assert!(close(&left, &graph_of(&all)));
+        }
+    }
+
+    #[test]
+    fn the_rule_on_known_values() {
+        let rule = PopulationRule::default();
+        let mut record = PairRecord {
+            log_ratio: Moments::from_spread(44, 1.2, 0.9),
+            strength: Moments::from_spread(44, 0.31, 0.2),
+            ..PairRecord::default()
+        };
+        assert!((rule.score(&record) - (1.2 - 2.6 * 0.9 / 44f64.sqrt())).abs() < 1e-12);
+        assert!((rule.unsigned_score(&record) - (0.31 - 2.6 * 0.2 / 44f64.sqrt())).abs() < 1e-12);
+        assert!(rule.keeps(&record));
+        // Four perfect opportunities are not enough, and few of them are not sure whatever their spread.
+        record.strength = Moments::from_spread(4, 0.31, 0.0);
+        record.log_ratio = Moments::from_spread(4, 5.0, 0.0);
+        assert!(!rule.keeps(&record));
+        assert!((rule.score(&record) - (5.0 - 2.6 * 0.3 / 2.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_pair_counts_a_sequence_once_and_lags_of_kept_edges_only() {
+        let graph = graph_of(&[vec![
+            ((0, 1), 0.5, 1.0, Lag(1), true),
+            ((0, 1), 0.01, 0.1, Lag(2), false),
+            ((0, 1), 0.6, 1.1, Lag(3), true),
+        ]]);
+        let record = &graph.pairs[&(0, 1)];
+        assert_eq!((record.sequences, record.opportunities(), record.kept_count), (1, 3, 2));
+        assert_eq!(record.lags, BTreeMap::from([(Lag(1), 1), (Lag(3), 1)]));
+        let folded = graph.rename(|_| 'x');
+        assert_eq!(folded.pairs.len(), 1);
+    }
+}
