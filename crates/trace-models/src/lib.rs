@@ -1,1 +1,30 @@
-//! x
+//! Density models for TRACE that need no training framework, and the folders models live in.
+//!
+//! * [`Process`] – the paper's synthetic process, a perfect model of the sequences it simulates.
+//! * [`NgramModel`] – interpolated modified Kneser–Ney counts: the fallback for small logs, and the floor that
+//!   neural backbones must beat.
+//! * [`open`] – a model of either kind from its folder.
+//!
+//! ```
+//! use trace_core::{Discovery, EventSequence};
+//! use trace_models::{Process, ProcessSpec};
+//!
+//! let spec = ProcessSpec { vocabulary: 20, memory: 2, redundancy: 0.5, decay: 1.0, seed: 1 };
+//! let process = Process::draw(&spec)?;
+//! let sequence = process.simulate(1, 0, 1, 12).remove(0);
+//! let found = Discovery::new(&process).run(&EventSequence::new("first", sequence.events))?;
+//! assert!(found.graph.edges().count() > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod error;
+mod folder;
+mod kernels;
+pub mod ngram;
+mod scm;
+mod tensors;
+
+pub use error::Error;
+pub use folder::{ModelRecord, OpenModel, RECORD_SCHEMA, check_replaceable, open, write_folder};
+pub use ngram::NgramModel;
+pub use scm::{Process, ProcessSpec, Simulated};

@@ -1,0 +1,60 @@
+//! What can go wrong with models and their folders.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a model could not be made, saved or opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An option of a model to be made is out of its range.
+    #[error("{name}: {reason}")]
+    Spec {
+        /// The option's name: the same in the library and on the command line.
+        name: &'static str,
+        /// What is wrong with it and what would be right.
+        reason: String,
+    },
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of a model folder is not what it should be.
+    #[error("{}: {reason}", path.display())]
+    Folder {
+        /// The file.
+        path: PathBuf,
+        /// What was expected and what was found.
+        reason: String,
+    },
+    /// A tensor of a model folder is not what it should be.
+    #[error("{}: tensor {tensor}: {reason}", path.display())]
+    Tensor {
+        /// The file.
+        path: PathBuf,
+        /// The tensor's name.
+        tensor: String,
+        /// What was expected and what was found.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn spec(name: &'static str, reason: impl Into<String>) -> Self {
+        Self::Spec { name, reason: reason.into() }
+    }
+
+    pub(crate) fn folder(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Folder { path: path.to_owned(), reason: reason.into() }
+    }
+
+    /// For `map_err` on file operations.
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
+    }
+}

@@ -1,0 +1,245 @@
+//! The model folder: `config.json`, `model.safetensors`, `vocab.json` and `trace.json`.
+//!
+//! A folder is written under a temporary name beside its place and renamed when complete, so that no half-written
+//! model is ever seen. Reading trusts nothing: every size is checked before memory is set aside for it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use trace_core::theory::Fitness;
+use trace_core::{DensityModel, EventId, EventName, Vocabulary};
+
+use crate::{Error, NgramModel, Process};
+
+/// The version of `trace.json` that this software writes.
+pub const RECORD_SCHEMA: &str = "trace.model/1";
+
+/// What `trace.json` says of a model beyond its weights.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelRecord {
+    /// The version of this record.
+    pub schema: String,
+    /// The architecture.
+    pub backbone: String,
+    /// Cross-entropy on held-out events, in nats per event.
+    #[serde(default)]
+    pub held_out_loss: Option<f64>,
+    /// Cross-entropy of event frequencies on the same events.
+    #[serde(default)]
+    pub unigram_loss: Option<f64>,
+    /// Entropy of the process that made the events, where it is known.
+    #[serde(default)]
+    pub entropy: Option<f64>,
+    /// How often each type occurred in training, by id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_counts: Option<Vec<u64>>,
+    /// How the model was made: the command's settings and what it measured.
+    #[serde(default)]
+    pub training: BTreeMap<String, Value>,
+}
+
+impl ModelRecord {
+    /// The record's losses.
+    pub const fn fitness(&self) -> Fitness {
+        Fitness { held_out_loss: self.held_out_loss, unigram_loss: self.unigram_loss, entropy: self.entropy }
+    }
+}
+
+/// A model opened from its folder.
+pub struct OpenModel {
+    /// The model itself.
+    pub model: Box<dyn DensityModel>,
+    /// Its event types.
+    pub vocabulary: Vocabulary,
+    /// Its record.
+    pub record: ModelRecord,
+    /// How many numbers it is made of.
+    pub parameters: usize,
+    /// Facts of the architecture, from `config.json`.
+    pub config: BTreeMap<String, Value>,
+}
+
+const CONFIG: &str = "config.json";
+const RECORD: &str = "trace.json";
+const VOCABULARY: &str = "vocab.json";
+pub(crate) const WEIGHTS: &str = "model.safetensors";
+
+/// Opens a model folder of any kind that this software knows.
+pub fn open(folder: &Path) -> Result<OpenModel, Error> {
+    if !folder.is_dir() {
+        return Err(Error::folder(folder, "not a model folder: no such directory"));
+    }
+    let config: BTreeMap<String, Value> = read_json(&folder.join(CONFIG))?;
+    let record = if folder.join(RECORD).exists() { Some(read_record(&folder.join(RECORD))?) } else { None };
+    let kind = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    let opened = match kind {
+        Process::MODEL_TYPE => {
+            let process =
+                Process::open(folder, &Config { path: folder.join(CONFIG), values: &config }, record.as_ref())?;
+            let parameters = process.parameters();
+            (Box::new(process) as Box<dyn DensityModel>, parameters)
+        }
+        NgramModel::MODEL_TYPE => {
+            let model =
+                NgramModel::open(folder, &Config { path: folder.join(CONFIG), values: &config }, record.as_ref())?;
+            let parameters = model.parameters();
+            (Box::new(model) as Box<dyn DensityModel>, parameters)
+        }
+        other => {
+            return Err(Error::folder(
+                &folder.join(CONFIG),
+                format!(
+                    "model_type {other:?} is not one that this version reads; expected {:?} or {:?}",
+                    Process::MODEL_TYPE,
+                    NgramModel::MODEL_TYPE
+                ),
+            ));
+        }
+    };
+    let (model, parameters) = opened;
+    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), model.vocabulary_size())?;
+    let record =
+        record.unwrap_or_else(|| ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() });
+    Ok(OpenModel { model, vocabulary, record, parameters, config })
+}
+
+/// `config.json` with errors that name what is missing.
+pub(crate) struct Config<'a> {
+    pub(crate) path: std::path::PathBuf,
+    pub(crate) values: &'a BTreeMap<String, Value>,
+}
+
+impl Config<'_> {
+    /// A whole number within these bounds.
+    pub(crate) fn size(&self, name: &str, least: usize, most: usize) -> Result<usize, Error> {
+        let value = self.values.get(name);
+        value
+            .and_then(Value::as_u64)
+            .and_then(|size| usize::try_from(size).ok())
+            .filter(|size| (least..=most).contains(size))
+            .ok_or_else(|| self.fault(name, &format!("a whole number from {least} to {most}"), value))
+    }
+
+    /// A finite number that is not negative.
+    pub(crate) fn number(&self, name: &str) -> Result<f64, Error> {
+        let value = self.values.get(name);
+        value
+            .and_then(Value::as_f64)
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| self.fault(name, "a number, 0 or more", value))
+    }
+
+    fn fault(&self, name: &str, expected: &str, found: Option<&Value>) -> Error {
+        let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
+        Error::folder(&self.path, format!("{name}: expected {expected}, found {found}"))
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    let text = fs::read(path).map_err(Error::io(path))?;
+    serde_json::from_slice(&text).map_err(|error| Error::folder(path, error.to_string()))
+}
+
+fn read_record(path: &Path) -> Result<ModelRecord, Error> {
+    let record: ModelRecord = read_json(path)?;
+    if record.schema != RECORD_SCHEMA {
+        return Err(Error::folder(path, format!("expected schema {RECORD_SCHEMA:?}, found {:?}", record.schema)));
+    }
+    let losses =
+        [("held_out_loss", record.held_out_loss), ("unigram_loss", record.unigram_loss), ("entropy", record.entropy)];
+    for (name, loss) in losses {
+        if loss.is_some_and(|loss| !(loss.is_finite() && loss >= 0.0)) {
+            return Err(Error::folder(path, format!("{name}: expected a number of nats, 0 or more")));
+        }
+    }
+    Ok(record)
+}
+
+/// Event names from `vocab.json`; bare ids without it.
+fn read_vocabulary(path: &Path, size: usize) -> Result<Vocabulary, Error> {
+    if !path.exists() {
+        return Ok(Vocabulary::ids(size));
+    }
+    let ids: BTreeMap<String, u64> = read_json(path)?;
+    let mut names: Vec<Option<String>> = vec![None; size];
+    for (name, id) in ids {
+        let place = usize::try_from(id).ok().and_then(|id| names.get_mut(id));
+        match place {
+            Some(place @ None) => *place = Some(name),
+            Some(Some(other)) => {
+                return Err(Error::folder(path, format!("{name:?} and {other:?} have the same id {id}")));
+            }
+            None => {
+                return Err(Error::folder(path, format!("{name:?} has id {id}, but the model has {size} types")));
+            }
+        }
+    }
+    let mut vocabulary = Vocabulary::named();
+    for (id, name) in names.into_iter().enumerate() {
+        let name = name.ok_or_else(|| Error::folder(path, format!("no event has id {id} of {size}")))?;
+        vocabulary.intern(&EventName::Text(name.into()));
+    }
+    Ok(vocabulary)
+}
+
+/// Writes a model folder at `folder`, which must not hold anything else: weights by `weights`, and the rest from
+/// the other arguments.
+pub(crate) fn save(
+    folder: &Path,
+    config: &Value,
+    record: &ModelRecord,
+    vocabulary: &Vocabulary,
+    weights: impl FnOnce(&Path) -> Result<(), Error>,
+) -> Result<(), Error> {
+    weights(&folder.join(WEIGHTS))?;
+    write_json(&folder.join(CONFIG), config)?;
+    write_json(&folder.join(RECORD), record)?;
+    if vocabulary.has_names() {
+        let ids: BTreeMap<String, usize> =
+            (0..vocabulary.len()).map(|id| (vocabulary.name(EventId(id as u32)).to_string(), id)).collect();
+        write_json(&folder.join(VOCABULARY), &ids)?;
+    }
+    Ok(())
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Error::folder(path, error.to_string()))?;
+    fs::write(path, text + "\n").map_err(Error::io(path))
+}
+
+/// Makes a folder all at once: `fill` writes into a temporary one beside it, which then takes its name.
+///
+/// An older model folder of that name, or an empty one, is replaced at that moment; anything else is left alone.
+pub fn write_folder<E: From<Error>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
+    check_replaceable(folder)?;
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(Error::io(parent))?;
+    let temporary = tempfile::Builder::new().prefix(".trace-").tempdir_in(parent).map_err(Error::io(parent))?;
+    let (new, old) = (temporary.path().join("new"), temporary.path().join("old"));
+    fs::create_dir(&new).map_err(Error::io(&new))?;
+    fill(&new)?;
+    if folder.exists() {
+        fs::rename(folder, &old).map_err(Error::io(folder))?;
+    }
+    fs::rename(&new, folder).map_err(Error::io(folder))?;
+    Ok(())
+}
+
+/// Whether a folder may be written at this place.
+pub fn check_replaceable(folder: &Path) -> Result<(), Error> {
+    if !folder.exists() || folder.join(RECORD).is_file() {
+        return Ok(());
+    }
+    if !folder.is_dir() {
+        return Err(Error::folder(folder, "is a file; expected a folder to write, or a name that is free"));
+    }
+    match fs::read_dir(folder).map_err(Error::io(folder))?.next() {
+        None => Ok(()),
+        Some(_) => {
+            Err(Error::folder(folder, "holds files that are not a model's; expected a folder to write or replace"))
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! From a log to a model, with a measured fit.
+
+use rand::seq::SliceRandom;
+use trace_core::EventSequence;
+use trace_core::random::{Purpose, Streams};
+use trace_core::theory::Fitness;
+
+use super::{NgramCounts, NgramModel};
+use crate::Error;
+
+/// Orders that `--order auto` tries.
+const LARGEST_AUTO_ORDER: usize = 5;
+/// Orders beyond this remember sequences instead of predicting them.
+const LARGEST_ORDER: usize = 64;
+
+/// What an n-gram model is asked to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NgramSpec {
+    /// Events that a prediction looks at, plus one; `None` for the order with the lowest held-out loss.
+    pub order: Option<usize>,
+    /// Share of sequences to hold out, from 0 to less than 1.
+    pub held_out: f64,
+    /// Seed of the split.
+    pub seed: u64,
+}
+
+impl Default for NgramSpec {
+    fn default() -> Self {
+        Self { order: None, held_out: 0.1, seed: 0 }
+    }
+}
+
+/// A trained model and what training measured.
+#[derive(Clone, Debug)]
+pub struct TrainedNgram {
+    /// The model, trained on what was not held out.
+    pub model: NgramModel,
+    /// Indices of the held-out sequences.
+    pub held_out: Vec<usize>,
+    /// Held-out loss of each order that was tried, in nats per event.
+    pub losses: Vec<(usize, f64)>,
+}
+
+/// Splits `count` sequences into indices to train on and indices to hold out. At least one sequence is left to train
+/// on, and at least one is held out where any is to be and there are two.
+pub fn split(count: usize, held_out: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.shuffle(&mut Streams::new(seed, "split").stream(Purpose::Split, 0, 0));
+    let aside = match (count as f64 * held_out).round() as usize {
+        0 if held_out > 0.0 => 1,
+        some => some,
+    };
+    let mut train = order.split_off(aside.min(count.saturating_sub(1)));
+    train.sort_unstable();
+    order.sort_unstable();
+    (train, order)
+}
+
+/// Trains on sequences over `size` types.
+pub fn train(sequences: &[EventSequence], size: usize, spec: &NgramSpec) -> Result<TrainedNgram, Error> {
+    if let Some(order) = spec.order.filter(|order| !(1..=LARGEST_ORDER).contains(order)) {
+        return Err(Error::spec("order", format!("{order} is out of range; expected auto, or 1 to {LARGEST_ORDER}")));
+    }
+    if !(0.0..1.0).contains(&spec.held_out) {
+        return Err(Error::spec("held-out", format!("{} is not a share; expected 0 to less than 1", spec.held_out)));
+    }
+    if size < 2 {
+        return Err(Error::spec("log", format!("only {size} event type; at least 2 are needed to learn anything")));
+    }
+    let (train, held_out) = split(sequences.len(), spec.held_out, spec.seed);
+    let longest = spec.order.unwrap_or(LARGEST_AUTO_ORDER);
+    let mut counts = NgramCounts::new(size, longest);
+    let mut frequencies = vec![0.0; size];
+    for index in train {
+        counts.add(&sequences[index].events);
+    }
+    for event in sequences.iter().flat_map(|sequence| &sequence.events) {
+        frequencies[event.index()] += 1.0;
+    }
+    let loss = |model: &NgramModel| {
+        let (loss, events) = model.loss(held_out.iter().map(|index| sequences[*index].events.as_slice()));
+        (events > 0).then_some(loss)
+    };
+    let unigram_loss = loss(&NgramModel::new(counts.clone(), 1));
+    let candidates = spec.order.map_or(1..=LARGEST_AUTO_ORDER, |order| order..=order);
+    let mut losses = Vec::new();
+    for order in candidates {
+        if let Some(loss) = loss(&NgramModel::new(counts.clone(), order)) {
+            losses.push((order, loss));
+        }
+    }
+    let best = losses.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1));
+    // With nothing held out, orders cannot be compared; two events of context are a cautious choice.
+    let order = best.map_or(spec.order.unwrap_or(3), |best| best.0);
+    let mut model = NgramModel::new(counts, order);
+    let fitness = Fitness { held_out_loss: best.map(|best| best.1), unigram_loss, entropy: None };
+    model.set_record(Some(frequencies), fitness);
+    Ok(TrainedNgram { model, held_out, losses })
+}

@@ -1,0 +1,118 @@
+//! Finding the scale of `W` that gives the asked-for redundancy.
+
+use rayon::prelude::*;
+use trace_core::random::{Purpose, Streams};
+use trace_core::theory::redundancy;
+
+use super::{Process, ProcessSpec};
+use crate::Error;
+
+/// Sequences, and events of each after the first `h`, that a redundancy is measured on.
+const SEQUENCES: usize = 64;
+const EVENTS: usize = 48;
+/// Halvings of the scale's interval.
+const STEPS: usize = 16;
+/// Scales beyond this make every event certain.
+const LARGEST_SCALE: f64 = 256.0;
+
+impl Process {
+    /// Draws a process and scales it to the redundancy asked for.
+    pub fn draw(spec: &ProcessSpec) -> Result<Self, Error> {
+        check(spec)?;
+        if spec.redundancy == 0.0 {
+            return Ok(Self::null(spec.vocabulary, spec.memory, spec.decay));
+        }
+        let process = Self::unscaled(spec);
+        let scale = process.find_scale(spec)?;
+        Ok(process.scaled(scale))
+    }
+
+    /// Draws a process with `W` at this scale, whatever redundancy that gives.
+    pub fn draw_at_scale(spec: &ProcessSpec, scale: f64) -> Result<Self, Error> {
+        check(spec)?;
+        Ok(Self::unscaled(spec).scaled(scale))
+    }
+
+    fn scaled(mut self, scale: f64) -> Self {
+        if let Some(layers) = &mut self.layers {
+            for value in &mut layers.interaction.values {
+                *value = (f64::from(*value) * scale) as f32;
+            }
+        }
+        self
+    }
+
+    fn find_scale(&self, spec: &ProcessSpec) -> Result<f64, Error> {
+        let least = self.redundancy_at(0.0, spec.seed);
+        if spec.redundancy < least {
+            return Err(Error::spec(
+                "redundancy",
+                format!(
+                    "{} is out of reach: the hidden layer alone gives {least:.3}; expected 0 (the null process) or more than that",
+                    spec.redundancy
+                ),
+            ));
+        }
+        let (mut low, mut high) = (0.0, 4.0);
+        while self.redundancy_at(high, spec.seed) < spec.redundancy {
+            (low, high) = (high, 2.0 * high);
+            if high > LARGEST_SCALE {
+                return Err(Error::spec(
+                    "redundancy",
+                    format!("{} is out of reach with {} types", spec.redundancy, spec.vocabulary),
+                ));
+            }
+        }
+        for _ in 0..STEPS {
+            let middle = f64::midpoint(low, high);
+            if self.redundancy_at(middle, spec.seed) < spec.redundancy {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(high)
+    }
+
+    /// The redundancy of the events that depend on their past, with `W` multiplied by `scale`.
+    fn redundancy_at(&self, scale: f64, seed: u64) -> f64 {
+        // The same random numbers at every scale, so that the comparison is as smooth as it can be.
+        let streams = Streams::new(seed, "calibration");
+        let length = self.memory + EVENTS;
+        let entropies: Vec<f64> = (0..SEQUENCES)
+            .into_par_iter()
+            .map(|i| self.sample(&streams, Purpose::Calibration, i, length, scale, self.memory).entropy)
+            .collect();
+        let mean = entropies.iter().sum::<f64>() / (SEQUENCES * EVENTS) as f64;
+        redundancy(mean, self.size)
+    }
+}
+
+/// Largest vocabulary and memory that are taken for meant.
+const LARGEST_VOCABULARY: usize = 1 << 17;
+const LARGEST_MEMORY: usize = 4096;
+
+fn check(spec: &ProcessSpec) -> Result<(), Error> {
+    if !(2..=LARGEST_VOCABULARY).contains(&spec.vocabulary) {
+        return Err(Error::spec(
+            "vocabulary",
+            format!("{} is out of range; expected 2 to {LARGEST_VOCABULARY} types", spec.vocabulary),
+        ));
+    }
+    if !(1..=LARGEST_MEMORY).contains(&spec.memory) {
+        return Err(Error::spec(
+            "memory",
+            format!("{} is out of range; expected 1 to {LARGEST_MEMORY} events", spec.memory),
+        ));
+    }
+    if !(0.0..1.0).contains(&spec.redundancy) {
+        return Err(Error::spec(
+            "redundancy",
+            format!("{} is out of range; expected a number from 0 to less than 1", spec.redundancy),
+        ));
+    }
+    if !(spec.decay >= 0.0 && spec.decay.is_finite()) {
+        return Err(Error::spec("decay", format!("{} is out of range; expected a number, 0 or more", spec.decay)));
+    }
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! The process as a density model: branches share what they do not replace.
+//!
+//! For the branches of one start `j` and one effect `q = j + k`, the logits split into a part that no branch changes
+//! – bias and the events of the window before `j` and after the replaced ones – and the replaced events' own. The
+//! first is computed once; each branch adds its sparse rows of `W` and its share of the hidden sums, and one matrix
+//! product takes the hidden layers of a chunk of branches to their logits. Cost per branch and lag: about
+//! `64 V` multiply-adds and `V` exponentials. Memory: one chunk of rows.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+use trace_core::theory::Fitness;
+use trace_core::{Branches, DensityModel, EntryMut, EventId, EventScore, Measure, ModelError, Reading, Scores};
+
+use super::{HIDDEN, Process};
+use crate::kernels::{dot, exponentiate, log_sum_exp, normalise, score_row};
+
+impl DensityModel for Process {
+    fn vocabulary_size(&self) -> usize {
+        self.size
+    }
+
+    fn backbone(&self) -> &'static str {
+        "scm"
+    }
+
+    fn forward(&self, events: &[EventId], positions: Range<usize>, rows: &mut [f64]) -> Result<(), ModelError> {
+        for (q, row) in positions.zip(rows.chunks_exact_mut(self.size)) {
+            self.logits(events, q, 1.0, row);
+            normalise(row);
+        }
+        Ok(())
+    }
+
+    fn read<'a>(&'a self, events: &[EventId]) -> Result<Box<dyn Reading + 'a>, ModelError> {
+        let observed = (0..events.len())
+            .into_par_iter()
+            .map_init(
+                || vec![0.0; self.size],
+                |row, q| {
+                    self.logits(events, q, 1.0, row);
+                    score_row(row, events[q].index())
+                },
+            )
+            .collect();
+        Ok(Box::new(ProcessReading { process: self, events: events.to_vec(), observed }))
+    }
+
+    fn reach(&self) -> Option<usize> {
+        Some(self.memory)
+    }
+
+    fn fitness(&self) -> Fitness {
+        self.fitness
+    }
+}
+
+struct ProcessReading<'a> {
+    process: &'a Process,
+    events: Vec<EventId>,
+    observed: Vec<EventScore>,
+}
+
+/// Numbers in a chunk of rows, chosen to stay in a core's second-level cache.
+const CHUNK: usize = 1 << 15;
+
+impl Reading for ProcessReading<'_> {
+    fn observed(&self) -> &[EventScore] {
+        &self.observed
+    }
+
+    fn distribution(&self, position: usize, row: &mut [f64]) -> Result<(), ModelError> {
+        self.process.forward(&self.events, position..position + 1, row)
+    }
+
+    fn score(&self, batch: &[Branches<'_>], scores: &mut Scores) -> Result<(), ModelError> {
+        let measure = scores.measure();
+        let mut scratch = Scratch::new(self.process.size, measure);
+        for (index, branches) in batch.iter().enumerate() {
+            let mut entry = scores.entry_mut(index);
+            for lag in 1..=branches.horizon() {
+                if self.replaced(branches, lag).is_empty() {
+                    self.copy_observed(branches, lag, measure, &mut entry, &mut scratch);
+                } else {
+                    self.score_lag(branches, lag, measure, &mut entry, &mut scratch);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Buffers of one call.
+struct Scratch {
+    /// The logits that all branches share.
+    base: Vec<f64>,
+    /// The observed distribution: probabilities, and their negative entropy.
+    original: Vec<f64>,
+    negative_entropy: f64,
+    rows: Vec<f64>,
+    hidden: Vec<f64>,
+}
+
+impl Scratch {
+    fn new(size: usize, measure: Measure) -> Self {
+        let chunk = (CHUNK / size).clamp(8, 64);
+        Self {
+            base: vec![0.0; size],
+            original: vec![0.0; if measure == Measure::Divergence { size } else { 0 }],
+            negative_entropy: 0.0,
+            rows: vec![0.0; chunk * size],
+            hidden: vec![0.0; chunk * HIDDEN],
+        }
+    }
+}
+
+impl ProcessReading<'_> {
+    /// The replaced positions that the effect at this lag looks at.
+    fn replaced(&self, branches: &Branches<'_>, lag: usize) -> Range<usize> {
+        let effect = branches.start() + lag;
+        if effect < self.process.memory {
+            return 0..0; // the first events are uniform
+        }
+        let from = branches.start().max(effect - self.process.memory);
+        from..(branches.start() + branches.width()).min(effect)
+    }
+
+    /// An effect that looks at nothing replaced is as observed.
+    fn copy_observed(
+        &self,
+        branches: &Branches<'_>,
+        lag: usize,
+        measure: Measure,
+        entry: &mut EntryMut<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let effect = branches.start() + lag;
+        let size = self.process.size;
+        if measure == Measure::Distribution {
+            self.process.logits(&self.events, effect, 1.0, &mut scratch.base);
+            normalise(&mut scratch.base);
+        }
+        for branch in 0..branches.count() {
+            let at = branch * branches.horizon() + lag - 1;
+            entry.events[at] = self.observed[effect];
+            match measure {
+                Measure::Event => {}
+                Measure::Divergence => entry.divergences[at] = 0.0,
+                Measure::Distribution => {
+                    entry.distributions[at * size..][..size].copy_from_slice(&scratch.base);
+                }
+            }
+        }
+    }
+
+    fn score_lag(
+        &self,
+        branches: &Branches<'_>,
+        lag: usize,
+        measure: Measure,
+        entry: &mut EntryMut<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let process = self.process;
+        let size = process.size;
+        let effect = branches.start() + lag;
+        let target = self.events[effect].index();
+        let replaced = self.replaced(branches, lag);
+        let fixed = || {
+            (effect - process.memory..replaced.start)
+                .chain(replaced.end..effect)
+                .map(|position| (effect - position, self.events[position]))
+        };
+        scratch.base.copy_from_slice(&process.bias);
+        process.add_linear(fixed(), 1.0, &mut scratch.base);
+        let mut base_hidden = [0.0; HIDDEN];
+        process.add_hidden(fixed(), &mut base_hidden);
+        if measure == Measure::Divergence {
+            self.read_original(effect, scratch);
+        }
+        let chunk = scratch.rows.len() / size;
+        for first in (0..branches.count()).step_by(chunk) {
+            let count = chunk.min(branches.count() - first);
+            let rows = &mut scratch.rows[..count * size];
+            let hidden = &mut scratch.hidden[..count * HIDDEN];
+            for (offset, (row, sums)) in rows.chunks_exact_mut(size).zip(hidden.as_chunks_mut().0).enumerate() {
+                let events = branches.replacement(first + offset);
+                let own = || replaced.clone().map(|position| (effect - position, events[position - branches.start()]));
+                row.copy_from_slice(&scratch.base);
+                process.add_linear(own(), 1.0, row);
+                *sums = base_hidden;
+                process.add_hidden(own(), sums);
+            }
+            process.add_output(hidden, rows);
+            for (offset, row) in rows.chunks_exact_mut(size).enumerate() {
+                let at = (first + offset) * branches.horizon() + lag - 1;
+                entry.events[at] = score_row(row, target);
+                match measure {
+                    Measure::Event => {}
+                    Measure::Divergence => {
+                        // Σ p (log p − log q) with log q = logit − log-sum
+                        let cross = dot(&scratch.original, row) - log_sum_exp(row);
+                        entry.divergences[at] = (scratch.negative_entropy - cross).max(0.0);
+                    }
+                    Measure::Distribution => {
+                        normalise(row);
+                        entry.distributions[at * size..][..size].copy_from_slice(row);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_original(&self, effect: usize, scratch: &mut Scratch) {
+        let process = self.process;
+        let logits = &mut scratch.rows[..process.size];
+        process.logits(&self.events, effect, 1.0, logits);
+        let original = &mut scratch.original;
+        original.copy_from_slice(logits);
+        let (high, total) = exponentiate(original);
+        for weight in original.iter_mut() {
+            *weight /= total;
+        }
+        scratch.negative_entropy = dot(original, logits) - high - total.ln();
+    }
+}
