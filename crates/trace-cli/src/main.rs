@@ -1,1 +1,46 @@
-fn main() {}
+//! `trace`: what caused what in an event sequence?
+//!
+//! The binary is thin: `cli` holds the flags as typed, `commands` turn them into calls of the libraries, `failure`
+//! decides what an error means to the shell.
+
+mod cli;
+mod commands;
+mod failure;
+mod interrupt;
+mod progress;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failure::report(&error),
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    interrupt::watch()?;
+    if let Some(threads) = cli.threads {
+        if !(1..=1024).contains(&threads) {
+            return Err(Failure::usage(format!("--threads: {threads} is out of range; expected 1 to 1024")));
+        }
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
+    }
+    match &cli.command {
+        Command::Demo(args) => commands::demo::run(args, cli.quiet),
+        Command::Simulate(args) => commands::simulate::run(args, cli.quiet),
+        Command::Train(args) => commands::train::run(args, cli.quiet),
+        Command::Discover(args) => commands::discover::run(args, cli.quiet),
+        Command::Aggregate(args) => commands::aggregate::run(args, cli.quiet),
+        Command::Evaluate(args) => commands::evaluate::run(args),
+        Command::Export(args) => commands::export::run(args),
+        Command::Model(args) => commands::model::run(args),
+    }
+}

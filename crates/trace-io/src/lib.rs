@@ -1,1 +1,18 @@
-//! x
+//! The files of TRACE: event logs in, results, truths and population graphs out and in, exports out.
+//!
+//! Everything that comes from a file is checked here, and every complaint names the file and the line. Everything
+//! that goes to a file is either complete or not there: whole files are written under a temporary name, and results
+//! grow in `FILE.partial` until they are done. The formats are documented in the repository's `docs/formats.md`.
+
+mod error;
+pub mod export;
+mod lines;
+pub mod log;
+mod name;
+pub mod output;
+pub mod population;
+pub mod result;
+pub mod truth;
+
+pub use error::Error;
+pub use name::Name;

@@ -98,7 +98,7 @@ impl FigureMeans {
 
     /// Name, mean, spread and number of sequences of each figure; mean and spread are `None` where no sequence
     /// defines it.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<f64>, Option<f64>, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, Option<f64>, Option<f64>, u64)> + use<> {
         Figures::NAMES.into_iter().zip(self.0).map(|(name, moments)| {
             let some = moments.count > 0;
             (name, some.then_some(moments.mean), some.then(|| moments.spread()), moments.count)

@@ -81,7 +81,7 @@ impl Process {
         let length = self.memory + EVENTS;
         let entropies: Vec<f64> = (0..SEQUENCES)
             .into_par_iter()
-            .map(|i| self.sample(&streams, Purpose::Calibration, i, length, scale, self.memory).entropy)
+            .map(|i| self.sample(&streams, Purpose::Calibration, i, length, scale).entropy)
             .collect();
         let mean = entropies.iter().sum::<f64>() / (SEQUENCES * EVENTS) as f64;
         redundancy(mean, self.size)

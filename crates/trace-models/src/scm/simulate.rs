@@ -13,7 +13,7 @@ use crate::kernels::{dot, exponentiate};
 pub struct Simulated {
     /// What happened.
     pub events: Vec<EventId>,
-    /// Sum of the entropies of all events given their past, in nats.
+    /// Sum of the entropies, given their past, of the events after the first `h`, in nats.
     pub entropy: f64,
 }
 
@@ -23,11 +23,11 @@ impl Process {
         let streams = Streams::new(seed, "sequences");
         (first..first + count)
             .into_par_iter()
-            .map(|index| self.sample(&streams, Purpose::Simulation, index, length, 1.0, 0))
+            .map(|index| self.sample(&streams, Purpose::Simulation, index, length, 1.0))
             .collect()
     }
 
-    /// One sequence, with `W` multiplied by `scale`. Entropies are summed from position `from` on.
+    /// One sequence, with `W` multiplied by `scale`.
     pub(super) fn sample(
         &self,
         streams: &Streams,
@@ -35,7 +35,6 @@ impl Process {
         index: usize,
         length: usize,
         scale: f64,
-        from: usize,
     ) -> Simulated {
         let mut random = streams.stream(purpose, index as u32, (index >> 32) as u32);
         let mut events = Vec::with_capacity(length);
@@ -45,16 +44,13 @@ impl Process {
         for q in 0..length {
             if q < self.memory {
                 events.push(EventId(random.random_range(0..self.size as u32)));
-                entropy += if q >= from { (self.size as f64).ln() } else { 0.0 };
                 continue;
             }
             self.logits(&events, q, scale, &mut logits);
             weights.copy_from_slice(&logits);
             let (high, total) = exponentiate(&mut weights);
-            if q >= from {
-                // −Σ p log p with p = w / total and log p = logit − high − log total
-                entropy += total.ln() + high - dot(&weights, &logits) / total;
-            }
+            // −Σ p log p with p = w / total and log p = logit − high − log total
+            entropy += total.ln() + high - dot(&weights, &logits) / total;
             let mut rest = random.random::<f64>() * total;
             let event = weights.iter().position(|weight| {
                 rest -= weight;

@@ -1,0 +1,395 @@
+//! The flags, as typed. Names and meanings are those of the library's settings and of the JSON keys.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
+
+/// What caused what in an event sequence? Causal discovery with autoregressive models.
+#[derive(Debug, Parser)]
+#[command(name = "trace", version, about, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Worker threads [default: all cores]; results do not depend on it
+    #[arg(long, global = true, value_name = "T")]
+    pub threads: Option<usize>,
+    /// No progress and no remarks on standard error
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// The whole story with no input: simulate, train, discover, compare with the truth
+    Demo(DemoArgs),
+    /// Make sequences whose causal truth is known
+    #[command(subcommand)]
+    Simulate(SimulateCommand),
+    /// Train a model on an event log
+    Train(TrainArgs),
+    /// Find the causal graph of every sequence of a log
+    Discover(DiscoverArgs),
+    /// Merge results of many sequences into one graph over event types
+    Aggregate(AggregateArgs),
+    /// Score found edges against true ones
+    Evaluate(EvaluateArgs),
+    /// Write graphs for other tools
+    Export(ExportArgs),
+    /// Look at models
+    #[command(subcommand)]
+    Model(ModelCommand),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace demo --out demo")]
+pub struct DemoArgs {
+    /// Keep the simulated log, the models and the results in this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 7, value_name = "S")]
+    pub seed: u64,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SimulateCommand {
+    /// The paper's nonlinear process; the folder is also a model, the perfect one
+    Scm(ScmArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace simulate scm --vocabulary 200 --sequences 50 --out process\n  \
+                  trace discover process/events.jsonl --model process --out results.jsonl")]
+pub struct ScmArgs {
+    /// Number of event types
+    #[arg(long, default_value_t = 1000, value_name = "V")]
+    pub vocabulary: usize,
+    /// How many past events the process looks at
+    #[arg(long, default_value_t = 6, value_name = "H")]
+    pub memory: usize,
+    /// Events in each sequence
+    #[arg(long, default_value_t = 64, value_name = "L")]
+    pub length: usize,
+    /// Number of sequences
+    #[arg(long, default_value_t = 100, value_name = "N")]
+    pub sequences: usize,
+    /// Shannon redundancy 1 − H/ln V of the process; 0 for one where nothing causes anything
+    #[arg(long, default_value_t = 0.6, value_name = "R", allow_negative_numbers = true)]
+    pub redundancy: f64,
+    /// How fast influence fades with the lag: e^(−decay·(lag−1))
+    #[arg(long, default_value_t = 1.0, value_name = "X", allow_negative_numbers = true)]
+    pub decay: f64,
+    /// How the truth measures an effect
+    #[arg(long, value_enum, default_value_t = TruthKind::Event)]
+    pub truth: TruthKind,
+    /// Replacements the truth tries: a number, or all [default: all up to 2000 types, else 10]
+    #[arg(long, value_name = "all|N", value_parser = parse_draws)]
+    pub truth_draws: Option<Particles>,
+    /// Seed of the process and its sequences
+    #[arg(long, default_value_t = 7, value_name = "S")]
+    pub seed: u64,
+    /// Folder to write
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TruthKind {
+    /// Whether the observed event happens
+    Event,
+    /// The whole next-event distribution
+    Full,
+    /// No truth
+    None,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace train events.jsonl --out model")]
+pub struct TrainArgs {
+    /// Event log: JSON Lines or plain text, `-` for standard input
+    pub log: PathBuf,
+    /// Model folder to write
+    #[arg(long, value_name = "MODEL")]
+    pub out: PathBuf,
+    /// Architecture
+    #[arg(long, value_enum, default_value_t = Backbone::Ngram)]
+    pub backbone: Backbone,
+    /// Events an n-gram spans: a number, or auto for the lowest held-out loss
+    #[arg(long, default_value = "auto", value_name = "auto|N", value_parser = parse_order)]
+    pub order: Order,
+    /// Share of sequences to measure the fit on instead of training on them
+    #[arg(long, default_value_t = 0.1, value_name = "SHARE", allow_negative_numbers = true)]
+    pub held_out: f64,
+    /// The simulated process that made the log, to compare the fit with its entropy
+    #[arg(long, value_name = "DIR")]
+    pub process: Option<PathBuf>,
+    /// Seed of the held-out split
+    #[arg(long, default_value_t = 7, value_name = "S")]
+    pub seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backbone {
+    /// Interpolated Kneser–Ney counts
+    Ngram,
+}
+
+/// `--order`: a number, or the best by held-out loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order(pub Option<usize>);
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace train events.jsonl --out model\n  \
+                  trace discover events.jsonl --model model --out results.jsonl --population population.json")]
+pub struct DiscoverArgs {
+    /// Event log: JSON Lines or plain text, `-` for standard input
+    pub log: PathBuf,
+    /// Model folder
+    #[arg(long, value_name = "MODEL")]
+    pub model: PathBuf,
+    /// Result file to write, one JSON line a sequence
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Only these sequences; may be given several times
+    #[arg(long = "case", value_name = "ID")]
+    pub cases: Vec<String>,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// Write every tested pair, kept or not, so that a threshold can be moved later
+    #[arg(long)]
+    pub all_pairs: bool,
+    /// Keep summary edges from a type to itself
+    #[arg(long)]
+    pub self_loops: bool,
+    /// Also merge all tested pairs into this population graph
+    #[arg(long, value_name = "FILE")]
+    pub population: Option<PathBuf>,
+    /// What to do with events the model does not know
+    #[arg(long, value_enum, default_value_t = UnknownEvents::Error)]
+    pub unknown: UnknownEvents,
+    /// Continue an interrupted run
+    #[arg(long)]
+    pub resume: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum UnknownEvents {
+    /// Refuse the log
+    Error,
+    /// Leave them out and count them
+    Skip,
+}
+
+/// The settings of the method.
+#[derive(Debug, Args)]
+pub struct MethodArgs {
+    /// Which positions are replaced
+    #[arg(long, value_enum, default_value_t = InterventionFlag::Atomic)]
+    pub intervention: InterventionFlag,
+    /// What replacements are drawn from [default: unigram where the model has frequencies, else uniform]
+    #[arg(long, value_enum)]
+    pub proposal: Option<ProposalFlag>,
+    /// What is compared
+    #[arg(long, value_enum, default_value_t = DivergenceFlag::Event)]
+    pub divergence: DivergenceFlag,
+    /// What the model is told of the context
+    #[arg(long, value_enum, default_value_t = HistoryFlag::Observed)]
+    pub history: HistoryFlag,
+    /// Replacements tried for each cause: auto, all, or a number
+    #[arg(long, default_value = "auto", value_name = "auto|all|N", value_parser = parse_particles)]
+    pub particles: Particles,
+    /// Largest lag tested: a number, or all [default: the model's reach, or 16]
+    #[arg(long, value_name = "M|all", value_parser = parse_memory)]
+    pub memory: Option<Memory>,
+    /// Events at the start that are neither causes nor effects
+    #[arg(long, default_value_t = 0, value_name = "C")]
+    pub context: usize,
+    /// What a strength must exceed: nats, scaling-law or bound [default: 0.05; scaling-law for the staircase]
+    #[arg(long, value_name = "X|RULE", value_parser = parse_threshold, allow_negative_numbers = true)]
+    pub threshold: Option<Threshold>,
+    /// Seed of all random draws
+    #[arg(long, default_value_t = 7, value_name = "S")]
+    pub seed: u64,
+}
+
+impl MethodArgs {
+    /// The library's settings.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            intervention: match self.intervention {
+                InterventionFlag::Atomic => Intervention::Atomic,
+                InterventionFlag::Staircase => Intervention::Staircase,
+            },
+            proposal: self.proposal.map(|proposal| match proposal {
+                ProposalFlag::Uniform => Proposal::Uniform,
+                ProposalFlag::Unigram => Proposal::Unigram,
+                ProposalFlag::Model => Proposal::Model,
+            }),
+            divergence: match self.divergence {
+                DivergenceFlag::Event => Divergence::Event,
+                DivergenceFlag::Full => Divergence::Full,
+            },
+            history: match self.history {
+                HistoryFlag::Observed => History::Observed,
+                HistoryFlag::Sampled => History::Sampled,
+            },
+            particles: self.particles,
+            memory: self.memory,
+            context: self.context,
+            threshold: self.threshold,
+            seed: self.seed,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InterventionFlag {
+    /// Only the cause; what lies between stays as observed
+    Atomic,
+    /// The paper's: everything after the cause as well, in both branches
+    Staircase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProposalFlag {
+    /// Every type alike
+    Uniform,
+    /// Training frequencies
+    Unigram,
+    /// The model's own prediction
+    Model,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DivergenceFlag {
+    /// Whether the observed event happens
+    Event,
+    /// The whole next-event distribution
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HistoryFlag {
+    /// As it was
+    Observed,
+    /// Resampled from the model for each particle
+    Sampled,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace discover events.jsonl --model model --out results.jsonl --all-pairs\n  \
+                  trace aggregate results.jsonl --out population.json")]
+pub struct AggregateArgs {
+    /// Result files made with --all-pairs, or population files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Population file to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace evaluate results.jsonl --truth process/truth.jsonl")]
+pub struct EvaluateArgs {
+    /// Result file, or population file
+    pub results: PathBuf,
+    /// True edges: JSON Lines for results; CSV with cause and effect for a population
+    #[arg(long, value_name = "FILE")]
+    pub truth: PathBuf,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+    /// Count pairs of a type with itself in the summary
+    #[arg(long)]
+    pub self_loops: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace export results.jsonl --to dot --case v1 | dot -Tsvg > v1.svg")]
+pub struct ExportArgs {
+    /// Result file, or population file
+    pub results: PathBuf,
+    /// Format
+    #[arg(long, value_enum)]
+    pub to: ExportFormat,
+    /// Which graph of each result
+    #[arg(long, value_enum, default_value_t = GraphKind::Sample)]
+    pub graph: GraphKind,
+    /// Only these sequences; may be given several times
+    #[arg(long = "case", value_name = "ID")]
+    pub cases: Vec<String>,
+    /// File to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One JSON object a graph and line
+    Json,
+    /// One row an edge
+    Csv,
+    /// Graphviz
+    Dot,
+    /// XML for Gephi, yEd, NetworkX and others
+    Graphml,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GraphKind {
+    /// Over positions
+    Sample,
+    /// Over event types
+    Summary,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// What a model is and how far it can be trusted
+    Info(ModelInfoArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace model info model")]
+pub struct ModelInfoArgs {
+    /// Model folder
+    pub model: PathBuf,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn parse_count(text: &str, words: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("expected {words} or a whole number"))
+}
+
+fn parse_particles(text: &str) -> Result<Particles, String> {
+    match text {
+        "auto" => Ok(Particles::Auto),
+        "all" => Ok(Particles::All),
+        _ => parse_count(text, "auto, all").map(Particles::Fixed),
+    }
+}
+
+fn parse_draws(text: &str) -> Result<Particles, String> {
+    if text == "all" { Ok(Particles::All) } else { parse_count(text, "all").map(Particles::Fixed) }
+}
+
+fn parse_memory(text: &str) -> Result<Memory, String> {
+    if text == "all" { Ok(Memory::All) } else { parse_count(text, "all").map(Memory::Lags) }
+}
+
+fn parse_order(text: &str) -> Result<Order, String> {
+    if text == "auto" { Ok(Order(None)) } else { parse_count(text, "auto").map(|order| Order(Some(order))) }
+}
+
+fn parse_threshold(text: &str) -> Result<Threshold, String> {
+    match text {
+        "scaling-law" => Ok(Threshold::ScalingLaw),
+        "bound" => Ok(Threshold::Bound),
+        _ => {
+            text.parse().map(Threshold::Fixed).map_err(|_| "expected a number of nats, scaling-law or bound".to_owned())
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What an error means to the shell: 2 for bad input or usage, 1 for what went wrong inside, 130 for Ctrl-C.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+/// An error that the command line itself finds.
+#[derive(Debug)]
+pub enum Failure {
+    /// The user asked for something that cannot be.
+    Usage(String),
+    /// The user pressed Ctrl-C; the message says what was kept.
+    Interrupted(String),
+}
+
+impl Failure {
+    /// A usage error.
+    pub fn usage(message: impl Into<String>) -> anyhow::Error {
+        Self::Usage(message.into()).into()
+    }
+
+    /// An interruption.
+    pub fn interrupted(message: impl Into<String>) -> anyhow::Error {
+        Self::Interrupted(message.into()).into()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) | Self::Interrupted(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Prints the error and says how to exit.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS; // whoever reads our output has seen enough
+    }
+    let code = exit_code(error);
+    let prefix = if code == 130 { "interrupted" } else { "error" };
+    eprintln!("{prefix}: {error:#}");
+    ExitCode::from(code)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+/// Whether a bad input, rather than a fault inside, is behind an error.
+pub fn is_bad_input(error: &anyhow::Error) -> bool {
+    exit_code(error) == 2
+}
+
+fn exit_code(error: &anyhow::Error) -> u8 {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return match failure {
+            Failure::Usage(_) => 2,
+            Failure::Interrupted(_) => 130,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<trace_core::Error>() {
+        return if matches!(error, trace_core::Error::Model(_)) { 1 } else { 2 };
+    }
+    if let Some(error) = error.downcast_ref::<trace_models::Error>() {
+        return match error {
+            trace_models::Error::Io { source, .. } => io_code(source.kind()),
+            _ => 2,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<trace_io::Error>() {
+        return match error {
+            trace_io::Error::Io { source, .. } => io_code(source.kind()),
+            _ => 2,
+        };
+    }
+    1
+}
+
+/// A file that is missing, or not ours to read, is the user's to mend; a full disk is not.
+fn io_code(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::NotFound
+        | ErrorKind::PermissionDenied
+        | ErrorKind::IsADirectory
+        | ErrorKind::NotADirectory
+        | ErrorKind::InvalidInput
+        | ErrorKind::InvalidData
+        | ErrorKind::InvalidFilename
+        | ErrorKind::ReadOnlyFilesystem => 2,
+        _ => 1,
+    }
+}

@@ -1,0 +1,21 @@
+//! Ctrl-C: the first one asks work to stop at the next good place, the second stops at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// Starts to listen.
+pub fn watch() -> anyhow::Result<()> {
+    ctrlc::set_handler(|| {
+        if REQUESTED.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        eprintln!("\nstopping after what is under way; press Ctrl-C again to stop at once");
+    })?;
+    Ok(())
+}
+
+/// Whether work should stop.
+pub fn requested() -> bool {
+    REQUESTED.load(Ordering::SeqCst)
+}

@@ -1,0 +1,187 @@
+//! Graphs for other tools.
+//!
+//! Every graph first becomes a [`Drawing`] – named nodes and edges with typed attributes – and each format is one
+//! file that writes a drawing.
+
+mod csv;
+mod dot;
+mod graphml;
+mod json;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use trace_core::EventName;
+
+use crate::population::PopulationFile;
+use crate::result::ResultLine;
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attribute {
+    /// Text.
+    Text(String),
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Count(u64),
+    /// Yes or no.
+    Flag(bool),
+}
+
+/// A node of a drawing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What to show.
+    pub label: String,
+    /// What else is known of it.
+    pub attributes: Vec<(&'static str, Attribute)>,
+}
+
+/// An edge of a drawing, between node indices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Index of the cause.
+    pub from: usize,
+    /// Index of the effect.
+    pub to: usize,
+    /// What is known of it, in the same order for all edges of a drawing.
+    pub attributes: Vec<(&'static str, Attribute)>,
+}
+
+/// A graph to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawing {
+    /// Name of the graph: a sequence's id, or `population`.
+    pub name: String,
+    /// Its nodes.
+    pub nodes: Vec<Node>,
+    /// Its edges.
+    pub links: Vec<Link>,
+}
+
+/// The formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a graph and line.
+    Json,
+    /// One row an edge.
+    Csv,
+    /// Graphviz.
+    Dot,
+    /// The XML that most graph tools read.
+    Graphml,
+}
+
+/// Writes drawings one after another.
+pub fn write(drawings: impl Iterator<Item = Drawing>, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Json => json::write(drawings, out),
+        Format::Csv => csv::write(drawings, out),
+        Format::Dot => dot::write(drawings, out),
+        Format::Graphml => graphml::write(drawings, out),
+    }
+}
+
+impl Drawing {
+    /// The sample graph of one result: positions and the edges that were kept.
+    pub fn sample(line: &ResultLine) -> Self {
+        let nodes = line
+            .events
+            .iter()
+            .enumerate()
+            .map(|(position, name)| Node {
+                label: format!("{position}: {}", name.0),
+                attributes: vec![
+                    ("position", Attribute::Count(position as u64)),
+                    ("event", Attribute::Text(name.0.to_string())),
+                ],
+            })
+            .collect();
+        let links = line
+            .edges
+            .iter()
+            .filter(|edge| edge.is_kept())
+            .map(|edge| Link {
+                from: edge.cause as usize,
+                to: edge.effect as usize,
+                attributes: vec![
+                    ("lag", Attribute::Count(u64::from(edge.lag))),
+                    ("strength", Attribute::Number(edge.strength)),
+                    ("std_error", Attribute::Number(edge.std_error)),
+                    ("particles", Attribute::Count(u64::from(edge.particles))),
+                    ("log_ratio", Attribute::Number(edge.log_ratio)),
+                    ("probability", Attribute::Number(edge.probability)),
+                    ("probability_replaced", Attribute::Number(edge.probability_replaced)),
+                    ("tied", Attribute::Flag(edge.tied)),
+                ],
+            })
+            .collect();
+        Self { name: line.id.clone(), nodes, links }
+    }
+
+    /// The summary graph of one result: types and the edges between them.
+    pub fn summary(line: &ResultLine) -> Self {
+        let mut types = Types::default();
+        let links = line
+            .summary
+            .iter()
+            .map(|edge| Link {
+                from: types.index(&edge.cause.0),
+                to: types.index(&edge.effect.0),
+                attributes: vec![
+                    ("strength", Attribute::Number(edge.strength)),
+                    ("count", Attribute::Count(edge.count)),
+                    ("lags", Attribute::Text(joined(edge.lags.iter()))),
+                ],
+            })
+            .collect();
+        Self { name: line.id.clone(), nodes: types.nodes, links }
+    }
+
+    /// A population graph: types and the pairs that the rule keeps.
+    pub fn population(file: &PopulationFile) -> Self {
+        let mut types = Types::default();
+        let links = file
+            .edges
+            .iter()
+            .filter(|edge| edge.kept)
+            .map(|edge| Link {
+                from: types.index(&edge.cause.0),
+                to: types.index(&edge.effect.0),
+                attributes: vec![
+                    ("score", Attribute::Number(edge.score)),
+                    ("unsigned_score", Attribute::Number(edge.unsigned_score)),
+                    ("sequences", Attribute::Count(edge.sequences)),
+                    ("opportunities", Attribute::Count(edge.opportunities)),
+                    ("kept_count", Attribute::Count(edge.kept_count)),
+                    ("mean_strength", Attribute::Number(edge.mean_strength)),
+                    ("mean_log_ratio", Attribute::Number(edge.mean_log_ratio)),
+                    ("lags", Attribute::Text(joined(edge.lags.keys()))),
+                ],
+            })
+            .collect();
+        Self { name: "population".to_owned(), nodes: types.nodes, links }
+    }
+}
+
+fn joined<T: ToString>(items: impl Iterator<Item = T>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// Types as nodes, in order of appearance.
+#[derive(Default)]
+struct Types {
+    indices: BTreeMap<EventName, usize>,
+    nodes: Vec<Node>,
+}
+
+impl Types {
+    fn index(&mut self, name: &EventName) -> usize {
+        *self.indices.entry(name.clone()).or_insert_with(|| {
+            let label = name.to_string();
+            self.nodes.push(Node { attributes: vec![("event", Attribute::Text(label.clone()))], label });
+            self.nodes.len() - 1
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Lines of text with their numbers, and JSON on them.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::Error;
+
+/// The lines of a file that are not blank, as UTF-8 without line ends and without a byte-order mark.
+pub(crate) struct Lines {
+    pub(crate) file: String,
+    reader: Box<dyn BufRead + Send>,
+    number: u64,
+}
+
+impl Lines {
+    /// Opens a file, or standard input for `-`.
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        if path == Path::new("-") {
+            return Ok(Self::new("standard input", std::io::stdin()));
+        }
+        let file = File::open(path).map_err(Error::io(path))?;
+        if file.metadata().map_err(Error::io(path))?.is_dir() {
+            return Err(Error::file(path, "is a folder; expected a file"));
+        }
+        Ok(Self::new(&path.display().to_string(), file))
+    }
+
+    pub(crate) fn new(file: &str, reader: impl Read + Send + 'static) -> Self {
+        Self { file: file.to_owned(), reader: Box::new(BufReader::with_capacity(1 << 16, reader)), number: 0 }
+    }
+
+    /// The first byte that is not white space, without taking anything.
+    pub(crate) fn peek(&mut self) -> Result<Option<u8>, Error> {
+        let name = self.file.clone();
+        let buffer = self.reader.fill_buf().map_err(Error::io(name))?;
+        let text = buffer.strip_prefix(b"\xef\xbb\xbf").unwrap_or(buffer);
+        Ok(text.iter().copied().find(|byte| !byte.is_ascii_whitespace()))
+    }
+
+    /// The next line and its number.
+    pub(crate) fn next_line(&mut self) -> Result<Option<(u64, String)>, Error> {
+        loop {
+            let mut bytes = Vec::new();
+            let read = self.reader.read_until(b'\n', &mut bytes).map_err(Error::io(&self.file))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            let mut text = String::from_utf8(bytes).map_err(|error| {
+                let column = error.utf8_error().valid_up_to() + 1;
+                Error::line(&self.file, self.number, format!("not UTF-8 text from byte {column} on"))
+            })?;
+            if self.number == 1 && text.starts_with('\u{feff}') {
+                text.remove(0);
+            }
+            text.truncate(text.trim_end_matches(['\n', '\r']).len());
+            if !text.trim().is_empty() {
+                return Ok(Some((self.number, text)));
+            }
+        }
+    }
+
+    /// The next line as JSON, which must be a `what`.
+    pub(crate) fn next_json<T: DeserializeOwned>(&mut self, what: &str) -> Result<Option<(u64, T)>, Error> {
+        let Some((number, text)) = self.next_line()? else { return Ok(None) };
+        match serde_json::from_str(&text) {
+            Ok(value) => Ok(Some((number, value))),
+            Err(error) => {
+                let cut = if error.is_eof() { "; the line is cut off" } else { "" };
+                Err(Error::line(&self.file, number, format!("expected {what} as JSON: {}{cut}", plain(&error))))
+            }
+        }
+    }
+}
+
+/// What a JSON error says, with the column but without the line, which is always 1 here.
+fn plain(error: &serde_json::Error) -> String {
+    error.to_string().replace(" at line 1 column ", " at column ")
+}

@@ -1,0 +1,163 @@
+//! Event logs.
+//!
+//! A *reader* turns one format into [`RawSequence`]s; [`EventLog::read`] gives them ids from a vocabulary and checks
+//! what all formats share: ids that occur once, times that do not decrease, events that are known. A new format is
+//! one more file with one more reader, and an arm in [`open`].
+
+mod jsonl;
+mod text;
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use trace_core::{EventId, EventName, EventSequence, Vocabulary};
+
+use crate::Error;
+use crate::lines::Lines;
+
+/// One sequence as a log has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawSequence {
+    /// Its name.
+    pub id: String,
+    /// What happened, in order.
+    pub events: Vec<EventName>,
+    /// When, where the log says so; as long as `events`.
+    pub times: Option<Vec<f64>>,
+    /// Where it starts in the file.
+    pub line: u64,
+}
+
+/// Reads one format.
+pub trait SequenceReader {
+    /// The next sequence of the log.
+    fn next_sequence(&mut self) -> Result<Option<RawSequence>, Error>;
+    /// What to call the log in messages.
+    fn name(&self) -> &str;
+}
+
+/// Opens a log by its extension, or by its first byte where that says nothing; `-` is standard input.
+pub fn open(path: &Path) -> Result<Box<dyn SequenceReader>, Error> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let mut lines = Lines::open(path)?;
+    match extension.as_str() {
+        "jsonl" | "ndjson" | "json" => Ok(Box::new(jsonl::JsonLines(lines))),
+        "txt" => Ok(Box::new(text::PlainText(lines))),
+        "csv" | "tsv" | "parquet" | "xes" | "gz" | "zst" => Err(Error::file(
+            path,
+            format!(
+                ".{extension} logs are not read by this version; expected JSON Lines (.jsonl) or plain text (.txt)"
+            ),
+        )),
+        _ => match lines.peek()? {
+            Some(b'{') => Ok(Box::new(jsonl::JsonLines(lines))),
+            _ => Ok(Box::new(text::PlainText(lines))),
+        },
+    }
+}
+
+/// What to do with an event that the vocabulary does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// Add it.
+    Add,
+    /// Refuse the log.
+    Refuse,
+    /// Leave the event out.
+    Skip,
+}
+
+/// A log in memory.
+#[derive(Clone, Debug, Default)]
+pub struct EventLog {
+    /// What to call it in messages.
+    pub name: String,
+    /// Its sequences, in order.
+    pub sequences: Vec<EventSequence>,
+    /// The line that each starts at.
+    pub lines: Vec<u64>,
+    /// How many unknown events were left out.
+    pub skipped_events: u64,
+}
+
+impl EventLog {
+    /// Reads a whole log.
+    pub fn read(reader: &mut dyn SequenceReader, vocabulary: &mut Vocabulary, unknown: Unknown) -> Result<Self, Error> {
+        let mut log = Self { name: reader.name().to_owned(), ..Self::default() };
+        let mut seen: FxHashMap<String, u64> = FxHashMap::default();
+        while let Some(raw) = reader.next_sequence()? {
+            if let Some(first) = seen.insert(raw.id.clone(), raw.line) {
+                let reason = format!("id {:?} occurs twice; it stands on line {first} already", raw.id);
+                return Err(Error::line(&log.name, raw.line, reason));
+            }
+            let sequence = log.identify(raw, vocabulary, unknown)?;
+            log.sequences.push(sequence);
+        }
+        if log.sequences.is_empty() {
+            return Err(Error::file(&log.name, "holds no sequence; expected at least one"));
+        }
+        Ok(log)
+    }
+
+    fn identify(
+        &mut self,
+        raw: RawSequence,
+        vocabulary: &mut Vocabulary,
+        unknown: Unknown,
+    ) -> Result<EventSequence, Error> {
+        check_times(&self.name, &raw)?;
+        let mut events: Vec<EventId> = Vec::with_capacity(raw.events.len());
+        let mut times = raw.times.as_ref().map(|_| Vec::with_capacity(raw.events.len()));
+        for (position, name) in raw.events.iter().enumerate() {
+            let id = if unknown == Unknown::Add { vocabulary.intern(name) } else { vocabulary.id(name) };
+            match (id, unknown) {
+                (Some(id), _) => {
+                    events.push(id);
+                    if let (Some(kept), Some(all)) = (&mut times, &raw.times) {
+                        kept.push(all[position]);
+                    }
+                }
+                (None, Unknown::Skip) => self.skipped_events += 1,
+                (None, _) => {
+                    let reason = format!(
+                        "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows",
+                        shorten(&name.to_string()),
+                        raw.id,
+                        vocabulary.len()
+                    );
+                    return Err(Error::line(&self.name, raw.line, reason));
+                }
+            }
+        }
+        self.lines.push(raw.line);
+        Ok(EventSequence { id: raw.id, events, times })
+    }
+
+    /// The number of events of all sequences.
+    pub fn events(&self) -> usize {
+        self.sequences.iter().map(|sequence| sequence.events.len()).sum()
+    }
+}
+
+/// A name short enough for a message.
+fn shorten(name: &str) -> String {
+    if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(59).chain(['…']).collect() }
+}
+
+fn check_times(file: &str, raw: &RawSequence) -> Result<(), Error> {
+    let Some(times) = &raw.times else { return Ok(()) };
+    let fault = |reason: String| Err(Error::line(file, raw.line, reason));
+    if times.len() != raw.events.len() {
+        return fault(format!("{} times for {} events in sequence {:?}", times.len(), raw.events.len(), raw.id));
+    }
+    match times.windows(2).position(|pair| pair[1] < pair[0]) {
+        Some(at) => fault(format!(
+            "times of sequence {:?} must not decrease, but position {} has {} after {}",
+            raw.id,
+            at + 1,
+            times[at + 1],
+            times[at]
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,84 @@
+//! Truth files: JSON Lines of true edges.
+
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use trace_core::EventName;
+
+use crate::Error;
+use crate::lines::Lines;
+
+/// The true edges of one sequence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TruthLine {
+    /// The sequence.
+    pub id: String,
+    /// How strength was measured: `event` or `full`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub divergence: Option<String>,
+    /// How many replacements were tried: a number, or `all`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draws: Option<serde_json::Value>,
+    /// What a strength had to exceed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
+    /// The edges.
+    pub edges: Vec<TruthEdge>,
+}
+
+/// One true edge.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TruthEdge {
+    /// Position of the cause.
+    pub cause: u32,
+    /// Position of the effect.
+    pub effect: u32,
+    /// Its strength, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strength: Option<f64>,
+}
+
+/// Reads a truth file, by sequence id.
+pub fn read_truth(path: &Path) -> Result<FxHashMap<String, TruthLine>, Error> {
+    let mut lines = Lines::open(path)?;
+    let mut all: FxHashMap<String, TruthLine> = FxHashMap::default();
+    while let Some((number, line)) = lines.next_json::<TruthLine>(r#"a truth like {"id": "v1", "edges": […]}"#)? {
+        if let Some(edge) = line.edges.iter().find(|edge| edge.cause >= edge.effect) {
+            let reason = format!("the cause at {} does not come before its effect at {}", edge.cause, edge.effect);
+            return Err(Error::line(&lines.file, number, reason));
+        }
+        let id = line.id.clone();
+        if all.insert(id.clone(), line).is_some() {
+            return Err(Error::line(&lines.file, number, format!("id {id:?} occurs twice")));
+        }
+    }
+    if all.is_empty() {
+        return Err(Error::file(path, "holds no truth; expected one line a sequence"));
+    }
+    Ok(all)
+}
+
+/// Reads true type pairs from a CSV file with a header that has `cause` and `effect`.
+pub fn read_type_pairs(path: &Path) -> Result<Vec<(EventName, EventName)>, Error> {
+    let mut reader = csv::ReaderBuilder::new()
+        .flexible(false)
+        .from_path(path)
+        .map_err(|error| Error::file(path, error.to_string()))?;
+    let header = reader.headers().map_err(|error| Error::file(path, error.to_string()))?.clone();
+    let column = |name: &str| {
+        header.iter().position(|field| field.trim() == name).ok_or_else(|| {
+            Error::file(
+                path,
+                format!("expected a header with cause and effect, found {:?}", header.iter().collect::<Vec<_>>()),
+            )
+        })
+    };
+    let (cause, effect) = (column("cause")?, column("effect")?);
+    let mut pairs = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| Error::file(path, error.to_string()))?;
+        pairs.push((EventName::from(&record[cause]), EventName::from(&record[effect])));
+    }
+    Ok(pairs)
+}
