@@ -12,7 +12,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
     /// Worker threads [default: all cores]; results do not depend on it
-    #[arg(long, global = true, value_name = "T")]
+    #[arg(long, global = true, value_name = "T", allow_negative_numbers = true)]
     pub threads: Option<usize>,
     /// No progress and no remarks on standard error
     #[arg(long, short, global = true)]
@@ -48,7 +48,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Seed of everything random
-    #[arg(long, default_value_t = 7, value_name = "S")]
+    #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
     pub seed: u64,
 }
 
@@ -63,16 +63,16 @@ pub enum SimulateCommand {
                   trace discover process/events.jsonl --model process --out results.jsonl")]
 pub struct ScmArgs {
     /// Number of event types
-    #[arg(long, default_value_t = 1000, value_name = "V")]
+    #[arg(long, default_value_t = 1000, value_name = "V", allow_negative_numbers = true)]
     pub vocabulary: usize,
     /// How many past events the process looks at
-    #[arg(long, default_value_t = 6, value_name = "H")]
+    #[arg(long, default_value_t = 6, value_name = "H", allow_negative_numbers = true)]
     pub memory: usize,
     /// Events in each sequence
-    #[arg(long, default_value_t = 64, value_name = "L")]
+    #[arg(long, default_value_t = 64, value_name = "L", allow_negative_numbers = true)]
     pub length: usize,
     /// Number of sequences
-    #[arg(long, default_value_t = 100, value_name = "N")]
+    #[arg(long, default_value_t = 100, value_name = "N", allow_negative_numbers = true)]
     pub sequences: usize,
     /// Shannon redundancy 1 − H/ln V of the process; 0 for one where nothing causes anything
     #[arg(long, default_value_t = 0.6, value_name = "R", allow_negative_numbers = true)]
@@ -84,10 +84,10 @@ pub struct ScmArgs {
     #[arg(long, value_enum, default_value_t = TruthKind::Event)]
     pub truth: TruthKind,
     /// Replacements the truth tries: a number, or all [default: all up to 2000 types, else 10]
-    #[arg(long, value_name = "all|N", value_parser = parse_draws)]
+    #[arg(long, value_name = "all|N", value_parser = parse_draws, allow_negative_numbers = true)]
     pub truth_draws: Option<Particles>,
     /// Seed of the process and its sequences
-    #[arg(long, default_value_t = 7, value_name = "S")]
+    #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
     pub seed: u64,
     /// Folder to write
     #[arg(long, value_name = "DIR")]
@@ -116,7 +116,7 @@ pub struct TrainArgs {
     #[arg(long, value_enum, default_value_t = Backbone::Ngram)]
     pub backbone: Backbone,
     /// Events an n-gram spans: a number, or auto for the lowest held-out loss
-    #[arg(long, default_value = "auto", value_name = "auto|N", value_parser = parse_order)]
+    #[arg(long, default_value = "auto", value_name = "auto|N", value_parser = parse_order, allow_negative_numbers = true)]
     pub order: Order,
     /// Share of sequences to measure the fit on instead of training on them
     #[arg(long, default_value_t = 0.1, value_name = "SHARE", allow_negative_numbers = true)]
@@ -125,7 +125,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DIR")]
     pub process: Option<PathBuf>,
     /// Seed of the held-out split
-    #[arg(long, default_value_t = 7, value_name = "S")]
+    #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
     pub seed: u64,
 }
 
@@ -197,19 +197,19 @@ pub struct MethodArgs {
     #[arg(long, value_enum, default_value_t = HistoryFlag::Observed)]
     pub history: HistoryFlag,
     /// Replacements tried for each cause: auto, all, or a number
-    #[arg(long, default_value = "auto", value_name = "auto|all|N", value_parser = parse_particles)]
+    #[arg(long, default_value = "auto", value_name = "auto|all|N", value_parser = parse_particles, allow_negative_numbers = true)]
     pub particles: Particles,
     /// Largest lag tested: a number, or all [default: the model's reach, or 16]
-    #[arg(long, value_name = "M|all", value_parser = parse_memory)]
+    #[arg(long, value_name = "M|all", value_parser = parse_memory, allow_negative_numbers = true)]
     pub memory: Option<Memory>,
     /// Events at the start that are neither causes nor effects
-    #[arg(long, default_value_t = 0, value_name = "C")]
+    #[arg(long, default_value_t = 0, value_name = "C", allow_negative_numbers = true)]
     pub context: usize,
     /// What a strength must exceed: nats, scaling-law or bound [default: 0.05; scaling-law for the staircase]
     #[arg(long, value_name = "X|RULE", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<Threshold>,
     /// Seed of all random draws
-    #[arg(long, default_value_t = 7, value_name = "S")]
+    #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
     pub seed: u64,
 }
 

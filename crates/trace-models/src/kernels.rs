@@ -3,9 +3,9 @@
 //! All `unsafe` of the workspace is in this file. SIMD comes from run-time detection: `gemm` picks its own kernels,
 //! and `pulp` compiles the loops below for each instruction set. Sums run over sixteen fixed lanes, so that their
 //! order, and with it the result, does not depend on the width of a register.
-#![allow(clippy::inline_always)] // the loops must be inlined into the dispatched closure to be vectorised there
+#![allow(clippy::inline_always)] // only what is inlined into the dispatched function is compiled for its features
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 use trace_core::EventScore;
 
 const LANES: usize = 16;
@@ -85,8 +85,7 @@ fn exp(x: f64) -> f64 {
 }
 
 #[inline(always)]
-fn reduce(lanes: [f64; LANES], combine: impl Fn(f64, f64) -> f64) -> f64 {
-    let mut lanes = lanes;
+fn reduce(mut lanes: [f64; LANES], combine: fn(f64, f64) -> f64) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
@@ -97,15 +96,44 @@ fn reduce(lanes: [f64; LANES], combine: impl Fn(f64, f64) -> f64) -> f64 {
     lanes[0]
 }
 
+#[inline(always)]
+fn add(a: f64, b: f64) -> f64 {
+    a + b
+}
+
 /// The larger one; unlike `f64::max` it is a single instruction, and a NaN in `b` is dropped.
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
     if b > a { b } else { a }
 }
 
-/// The largest value; minus infinity for none.
-pub(crate) fn maximum(row: &[f64]) -> f64 {
-    Arch::new().dispatch(|| {
+/// Defines a function whose body is compiled for each instruction set and picked at run time. (A closure would do if
+/// it could be marked as always inlined; without that its `mul_add`s become calls.)
+macro_rules! dispatched {
+    ($(#[$doc:meta])* $visible:vis fn $name:ident<$life:lifetime>($($argument:ident: $type:ty),*) -> $output:ty $body:block) => {
+        $(#[$doc])*
+        $visible fn $name<$life>($($argument: $type),*) -> $output {
+            struct Kernel<$life> {
+                $($argument: $type,)*
+                _borrowed: std::marker::PhantomData<&$life ()>,
+            }
+            impl<$life> WithSimd for Kernel<$life> {
+                type Output = $output;
+
+                #[inline(always)]
+                fn with_simd<S: Simd>(self, _: S) -> $output {
+                    let Self { $($argument,)* .. } = self;
+                    $body
+                }
+            }
+            Arch::new().dispatch(Kernel { $($argument,)* _borrowed: std::marker::PhantomData })
+        }
+    };
+}
+
+dispatched! {
+    /// The largest value; minus infinity for none.
+    pub(crate) fn maximum<'k>(row: &'k [f64]) -> f64 {
         let (blocks, rest) = row.as_chunks::<LANES>();
         let mut lanes = [f64::NEG_INFINITY; LANES];
         for block in blocks {
@@ -113,13 +141,17 @@ pub(crate) fn maximum(row: &[f64]) -> f64 {
                 lanes[i] = larger(lanes[i], block[i]);
             }
         }
-        rest.iter().fold(reduce(lanes, larger), |a, b| larger(a, *b))
-    })
+        let mut high = reduce(lanes, larger);
+        for x in rest {
+            high = larger(high, *x);
+        }
+        high
+    }
 }
 
-/// `Σ e^(x − shift)`, for a shift not below the largest value.
-fn sum_exp(row: &[f64], shift: f64) -> f64 {
-    Arch::new().dispatch(|| {
+dispatched! {
+    /// `Σ e^(x − shift)`, for a shift not below the largest value.
+    fn sum_exp<'k>(row: &'k [f64], shift: f64) -> f64 {
         let (blocks, rest) = row.as_chunks::<LANES>();
         let mut lanes = [0.0; LANES];
         for block in blocks {
@@ -127,14 +159,17 @@ fn sum_exp(row: &[f64], shift: f64) -> f64 {
                 lanes[i] += exp(block[i] - shift);
             }
         }
-        rest.iter().fold(reduce(lanes, |a, b| a + b), |sum, x| sum + exp(x - shift))
-    })
+        let mut sum = reduce(lanes, add);
+        for x in rest {
+            sum += exp(x - shift);
+        }
+        sum
+    }
 }
 
-/// `Σ a · b`.
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    Arch::new().dispatch(|| {
+dispatched! {
+    /// `Σ a · b` over the shorter of the two.
+    pub(crate) fn dot<'k>(a: &'k [f64], b: &'k [f64]) -> f64 {
         let ((x, rest_x), (y, rest_y)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         let mut lanes = [0.0; LANES];
         for (p, q) in x.iter().zip(y) {
@@ -142,14 +177,17 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
                 lanes[i] = p[i].mul_add(q[i], lanes[i]);
             }
         }
-        rest_x.iter().zip(rest_y).fold(reduce(lanes, |a, b| a + b), |sum, (p, q)| p.mul_add(*q, sum))
-    })
+        let mut sum = reduce(lanes, add);
+        for (p, q) in rest_x.iter().zip(rest_y) {
+            sum = p.mul_add(*q, sum);
+        }
+        sum
+    }
 }
 
-/// Turns log-weights into weights `e^(x − max)` in place and returns `(max, sum of weights)`.
-pub(crate) fn exponentiate(row: &mut [f64]) -> (f64, f64) {
-    let high = maximum(row);
-    let sum = Arch::new().dispatch(|| {
+dispatched! {
+    /// Turns log-weights into weights `e^(x − high)` in place and returns their sum.
+    fn exponentiate_below<'k>(row: &'k mut [f64], high: f64) -> f64 {
         let (blocks, rest) = row.as_chunks_mut::<LANES>();
         let mut lanes = [0.0; LANES];
         for block in blocks {
@@ -158,14 +196,19 @@ pub(crate) fn exponentiate(row: &mut [f64]) -> (f64, f64) {
                 lanes[i] += block[i];
             }
         }
-        let mut sum = reduce(lanes, |a, b| a + b);
+        let mut sum = reduce(lanes, add);
         for value in rest {
             *value = exp(*value - high);
             sum += *value;
         }
         sum
-    });
-    (high, sum)
+    }
+}
+
+/// Turns log-weights into weights `e^(x − max)` in place and returns `(max, sum of weights)`.
+pub(crate) fn exponentiate(row: &mut [f64]) -> (f64, f64) {
+    let high = maximum(row);
+    (high, exponentiate_below(row, high))
 }
 
 /// The log-sum of all weights but the target's, and the target's score. `row` is left as it was.

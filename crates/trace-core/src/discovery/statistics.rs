@@ -6,7 +6,7 @@ use crate::EventScore;
 const DECIDED_AT: f64 = 2.6;
 /// Floor of the standard deviation that decisions assume, in units of the threshold. Strengths are skewed: most
 /// draws do little and a few do much, so that a handful of draws easily shows too small a spread.
-const SPREAD_FLOOR: f64 = 1.0;
+const SPREAD_FLOOR: f64 = 0.5;
 
 /// What one particle says about one candidate edge.
 #[derive(Clone, Copy, Debug)]
