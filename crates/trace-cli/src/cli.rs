@@ -59,7 +59,7 @@ pub enum SimulateCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace simulate scm --vocabulary 200 --sequences 50 --out process\n  \
+#[command(after_help = "Example:\n  trace simulate scm --vocabulary 200 --sequences 10 --out process\n  \
                   trace discover process/events.jsonl --model process --out results.jsonl")]
 pub struct ScmArgs {
     /// Number of event types
@@ -105,7 +105,10 @@ pub enum TruthKind {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace train events.jsonl --out model")]
+#[command(
+    after_help = "Example:\n  trace simulate scm --vocabulary 200 --memory 2 --sequences 500 --truth none --out process\n  \
+                  trace train process/events.jsonl --out model"
+)]
 pub struct TrainArgs {
     /// Event log: JSON Lines or plain text, `-` for standard input
     pub log: PathBuf,
@@ -140,8 +143,11 @@ pub enum Backbone {
 pub struct Order(pub Option<usize>);
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace train events.jsonl --out model\n  \
-                  trace discover events.jsonl --model model --out results.jsonl --population population.json")]
+#[command(
+    after_help = "Example:\n  trace simulate scm --vocabulary 200 --memory 2 --sequences 500 --truth none --out process\n  \
+                  trace train process/events.jsonl --out model\n  \
+                  trace discover process/events.jsonl --model model --out results.jsonl --population population.json"
+)]
 pub struct DiscoverArgs {
     /// Event log: JSON Lines or plain text, `-` for standard input
     pub log: PathBuf,
@@ -278,7 +284,8 @@ pub enum HistoryFlag {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace discover events.jsonl --model model --out results.jsonl --all-pairs\n  \
+#[command(after_help = "Example:\n  trace simulate scm --vocabulary 200 --sequences 50 --truth none --out process\n  \
+                  trace discover process/events.jsonl --model process --out results.jsonl --all-pairs\n  \
                   trace aggregate results.jsonl --out population.json")]
 pub struct AggregateArgs {
     /// Result files made with --all-pairs, or population files
@@ -290,7 +297,9 @@ pub struct AggregateArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace evaluate results.jsonl --truth process/truth.jsonl")]
+#[command(after_help = "Example:\n  trace simulate scm --vocabulary 200 --sequences 10 --out process\n  \
+                  trace discover process/events.jsonl --model process --out results.jsonl --all-pairs\n  \
+                  trace evaluate results.jsonl --truth process/truth.jsonl")]
 pub struct EvaluateArgs {
     /// Result file, or population file
     pub results: PathBuf,
@@ -306,7 +315,11 @@ pub struct EvaluateArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace export results.jsonl --to dot --case v1 | dot -Tsvg > v1.svg")]
+#[command(
+    after_help = "Example:\n  trace simulate scm --vocabulary 60 --memory 2 --length 16 --sequences 3 --out process\n  \
+                  trace discover process/events.jsonl --model process --out results.jsonl\n  \
+                  trace export results.jsonl --to dot --case s0 --out s0.dot"
+)]
 pub struct ExportArgs {
     /// Result file, or population file
     pub results: PathBuf,
@@ -351,7 +364,8 @@ pub enum ModelCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace model info model")]
+#[command(after_help = "Example:\n  trace simulate scm --vocabulary 200 --sequences 20 --truth none --out process\n  \
+                  trace model info process")]
 pub struct ModelInfoArgs {
     /// Model folder
     pub model: PathBuf,

@@ -280,3 +280,19 @@ fn the_demo_tells_its_story_and_keeps_what_it_made() {
     let edges = |text: &str| lines(text).into_iter().map(|line| line["edges"].clone()).collect::<Vec<_>>();
     assert_eq!(edges(&at.read("r.jsonl")), edges(&at.read("kept/ngram.jsonl")));
 }
+
+/// Every example of every `--help`, run as it stands, each command's in a folder of its own.
+#[test]
+fn the_examples_in_the_help_work() {
+    for command in ["simulate scm", "train", "discover", "aggregate", "evaluate", "export", "model info"] {
+        let at = Workplace::new();
+        let help = at.run(&format!("{command} --help"));
+        let example = help.split("Example:\n").nth(1).unwrap_or_else(|| panic!("{command} has no example"));
+        let mut count = 0;
+        for line in example.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            at.run(&format!("{} -q", line.strip_prefix("trace ").unwrap_or_else(|| panic!("{line}"))));
+            count += 1;
+        }
+        assert!(count > 0);
+    }
+}

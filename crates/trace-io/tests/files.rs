@@ -7,7 +7,7 @@ use trace_io::output::{PartialFile, complete_lines, partial_path, write_json};
 use trace_io::population::{PopulationFile, add_result, is_population};
 use trace_io::result::{ResultLine, ResultReader, ResultSettings};
 
-fn settings(memory: serde_json::Value, context: u64, history: &str) -> ResultSettings {
+fn settings(memory: &serde_json::Value, context: u64, history: &str) -> ResultSettings {
     serde_json::from_value(json!({
         "intervention": "atomic", "proposal": "uniform", "divergence": "event", "history": history,
         "particles": 16, "memory": memory, "context": context, "threshold": 0.05, "seed": 7
@@ -18,7 +18,7 @@ fn settings(memory: serde_json::Value, context: u64, history: &str) -> ResultSet
 #[test]
 fn tested_pairs_follow_memory_context_and_history() {
     let pairs = |memory, context, history: &str, length| {
-        settings(memory, context, history).tested_pairs(length).collect::<Vec<_>>()
+        settings(&memory, context, history).tested_pairs(length).collect::<Vec<_>>()
     };
     assert_eq!(pairs(json!("all"), 0, "observed", 3), [(0, 1), (0, 2), (1, 2)]);
     assert_eq!(pairs(json!(1), 0, "observed", 4), [(0, 1), (1, 2), (2, 3)]);
@@ -34,7 +34,7 @@ fn line() -> ResultLine {
                "particles": 16, "log_ratio": strength, "probability": 0.6, "probability_replaced": 0.2, "kept": kept})
     };
     serde_json::from_value(json!({
-        "schema": "trace.result/1", "id": "a", "settings": settings(json!("all"), 0, "observed"),
+        "schema": "trace.result/1", "id": "a", "settings": settings(&json!("all"), 0, "observed"),
         "model": {"backbone": "ngram", "held_out_loss": 1.0, "unigram_loss": 2.0, "epsilon_hat": null},
         "events": ["A", 3, "A"],
         "edges": [edge(0, 1, 0.5, true), edge(0, 2, 0.01, false), edge(1, 2, 0.2, true)],

@@ -208,6 +208,9 @@ impl View for &AnyTensor<'_> {
 
 /// Writes a safetensors file.
 pub(crate) fn write(path: &Path, tensors: &[(&str, AnyTensor<'_>)]) -> Result<(), Error> {
+    // The crate makes the file private; a model is as public as anything else its user writes.
+    let usual = File::create(path).and_then(|file| file.metadata()).map_err(Error::io(path))?.permissions();
     serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), None, path)
-        .map_err(|error| Error::folder(path, error.to_string()))
+        .map_err(|error| Error::folder(path, error.to_string()))?;
+    std::fs::set_permissions(path, usual).map_err(Error::io(path))
 }

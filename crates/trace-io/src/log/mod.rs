@@ -120,7 +120,8 @@ impl EventLog {
                 (None, Unknown::Skip) => self.skipped_events += 1,
                 (None, _) => {
                     let reason = format!(
-                        "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows",
+                        "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows \
+                         (unknown: skip leaves such events out)",
                         shorten(&name.to_string()),
                         raw.id,
                         vocabulary.len()

@@ -61,8 +61,9 @@ struct ProcessReading<'a> {
     observed: Vec<EventScore>,
 }
 
-/// Numbers in a chunk of rows, chosen to stay in a core's second-level cache.
-const CHUNK: usize = 1 << 15;
+/// Branches whose logits are held at a time. Each chunk reads all of `W2` once, which outweighs the rows leaving the
+/// cache: 64 were faster than 8, 16 and 32 both at V = 1000 and at V = 29,100.
+const CHUNK: usize = 64;
 
 impl Reading for ProcessReading<'_> {
     fn observed(&self) -> &[EventScore] {
@@ -103,13 +104,12 @@ struct Scratch {
 
 impl Scratch {
     fn new(size: usize, measure: Measure) -> Self {
-        let chunk = (CHUNK / size).clamp(8, 64);
         Self {
             base: vec![0.0; size],
             original: vec![0.0; if measure == Measure::Divergence { size } else { 0 }],
             negative_entropy: 0.0,
-            rows: vec![0.0; chunk * size],
-            hidden: vec![0.0; chunk * HIDDEN],
+            rows: vec![0.0; CHUNK * size],
+            hidden: vec![0.0; CHUNK * HIDDEN],
         }
     }
 }
@@ -178,9 +178,8 @@ impl ProcessReading<'_> {
         if measure == Measure::Divergence {
             self.read_original(effect, scratch);
         }
-        let chunk = scratch.rows.len() / size;
-        for first in (0..branches.count()).step_by(chunk) {
-            let count = chunk.min(branches.count() - first);
+        for first in (0..branches.count()).step_by(CHUNK) {
+            let count = CHUNK.min(branches.count() - first);
             let rows = &mut scratch.rows[..count * size];
             let hidden = &mut scratch.hidden[..count * HIDDEN];
             for (offset, (row, sums)) in rows.chunks_exact_mut(size).zip(hidden.as_chunks_mut().0).enumerate() {
