@@ -1,4 +1,5 @@
-//! Graphviz DOT: one digraph a graph; the width of an edge grows with its strength or score.
+//! Graphviz DOT: one digraph a graph. An edge is as wide as it is strong, and dashed where the effect happened despite
+//! the cause.
 
 use std::io::{self, Write};
 
@@ -7,7 +8,9 @@ use super::{Attribute, Drawing};
 pub(super) fn write(drawings: impl Iterator<Item = Drawing>, out: &mut dyn Write) -> io::Result<()> {
     for drawing in drawings {
         writeln!(out, "digraph {} {{", quoted(&drawing.name))?;
-        writeln!(out, "  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"sans-serif\"];")?;
+        writeln!(out, "  rankdir=LR;")?;
+        writeln!(out, "  node [shape=box, style=rounded, fontname=\"sans-serif\"];")?;
+        writeln!(out, "  edge [fontname=\"sans-serif\", fontsize=11, arrowsize=0.6];")?;
         for (index, node) in drawing.nodes.iter().enumerate() {
             writeln!(out, "  n{index} [label={}];", quoted(&node.label))?;
         }
@@ -18,6 +21,9 @@ pub(super) fn write(drawings: impl Iterator<Item = Drawing>, out: &mut dyn Write
                     Attribute::Number(number) => {
                         if matches!(*name, "strength" | "score") {
                             fields.push(format!("label=\"{number:.2}\", penwidth={:.2}", width(*number)));
+                        }
+                        if matches!(*name, "log_ratio" | "mean_log_ratio") && *number < 0.0 {
+                            fields.push("style=dashed".to_owned());
                         }
                         fields.push(format!("{name}={number}"));
                     }
