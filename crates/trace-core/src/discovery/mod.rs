@@ -25,7 +25,7 @@ use rayon::prelude::*;
 pub(crate) use proposal::model_table;
 use proposal::{Amount, Draws};
 pub use proposal::{CumulativeTable, Proposal};
-use rows::{Batch, Buffers, Cause, TokenSlice, particles_per_batch};
+use rows::{Batch, Buffers, Cause, Span, TokenSlice, particles_per_batch};
 use settings::Schedule;
 pub use settings::{
     DEFAULT_MEMORY, DEFAULT_THRESHOLD, Divergence, History, Intervention, Memory, Particles, Plan, Settings, Threshold,
@@ -259,20 +259,17 @@ fn run_group(
             causes.iter().map(|cause| Ok(at(cause.position)?.events.len())).collect::<Result<Vec<_>, Error>>()?;
         let total = total.min(most.into_iter().max().unwrap_or(0));
         while from < total {
-            let to = (from + particles_per_batch(plan, causes, size)).min(total);
+            let spans: Vec<Span> = causes.iter().map(Cause::span).collect();
+            let to = (from + particles_per_batch(plan, &spans, size)).min(total);
             let tokens = |position: usize| {
                 let of = at(position)?;
                 let most = of.events.len();
                 Ok(TokenSlice { of, from: from.min(most), to: to.min(most) })
             };
             let batch = Batch { plan, reading, vocabulary_size: size, tokens: &tokens };
-            let mut samples = Vec::new();
-            work += batch.score(causes, &mut buffers, &mut |cause, lag, sample, weight| {
-                samples.push((cause, lag, *sample, weight));
+            work += batch.score(&spans, &mut buffers, &mut |cause, lag, sample, weight| {
+                causes[cause].pairs[lag - 1].push(sample, weight);
             })?;
-            for (cause, lag, sample, weight) in samples {
-                causes[cause].pairs[lag - 1].push(&sample, weight);
-            }
             from = to;
         }
         if !close_decided(plan, size, causes) {

@@ -29,6 +29,18 @@ impl Cause {
     pub(super) fn new(position: usize, lags: usize) -> Self {
         Self { position, pairs: vec![PairStatistics::default(); lags], open: lags }
     }
+
+    /// What is still to be scored of it.
+    pub(super) const fn span(&self) -> Span {
+        Span { position: self.position, open: self.open }
+    }
+}
+
+/// Lags `1 ..= open` after a position.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    position: usize,
+    open: usize,
 }
 
 /// Buffers that rounds reuse.
@@ -73,18 +85,16 @@ pub(super) struct Batch<'b> {
     pub(super) tokens: &'b Tokens<'b>,
 }
 
-/// The largest number of log-probabilities that a batch holds when distributions are compared (64 MiB).
-const DISTRIBUTION_BUDGET: usize = 1 << 23;
-/// Branches of one row in a batch; bounds memory at large numbers of particles.
+/// The largest number of scores, or of log-probabilities where distributions are compared, that a batch holds.
+const BUDGET: usize = 1 << 22;
+/// Branches of one row in a batch.
 const BRANCHES_PER_ROW: usize = 256;
 
-/// How many particles may be scored at a time.
-pub(super) fn particles_per_batch(plan: &Plan, causes: &[Cause], vocabulary_size: usize) -> usize {
-    if measure(plan) != Measure::Distribution {
-        return BRANCHES_PER_ROW;
-    }
-    let lags: usize = rows(plan, causes).iter().map(|row| row.horizon).sum();
-    (DISTRIBUTION_BUDGET / (lags * vocabulary_size).max(1)).clamp(1, BRANCHES_PER_ROW)
+/// How many particles may be scored at a time in bounded memory.
+pub(super) fn particles_per_batch(plan: &Plan, spans: &[Span], vocabulary_size: usize) -> usize {
+    let lags: usize = rows(plan, spans).iter().map(|row| row.horizon).sum();
+    let numbers = if measure(plan) == Measure::Distribution { lags * vocabulary_size } else { lags };
+    (BUDGET / numbers.max(1)).clamp(1, BRANCHES_PER_ROW)
 }
 
 fn measure(plan: &Plan) -> Measure {
@@ -97,8 +107,8 @@ fn measure(plan: &Plan) -> Measure {
 }
 
 /// The rows that the open pairs of consecutive causes need, in order of their start.
-fn rows(plan: &Plan, causes: &[Cause]) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::with_capacity(causes.len() + 1);
+fn rows(plan: &Plan, spans: &[Span]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::with_capacity(spans.len() + 1);
     let mut need = |start: usize, horizon: usize| {
         if horizon == 0 {
             return;
@@ -108,26 +118,26 @@ fn rows(plan: &Plan, causes: &[Cause]) -> Vec<Row> {
             _ => rows.push(Row { start, horizon }),
         }
     };
-    for cause in causes {
-        need(cause.position, cause.open);
+    for span in spans {
+        need(span.position, span.open);
         if plan.intervention == Intervention::Staircase {
-            need(cause.position + 1, cause.open.saturating_sub(1));
+            need(span.position + 1, span.open.saturating_sub(1));
         }
     }
     rows
 }
 
 impl Batch<'_> {
-    /// Scores the batch's particles and hands `sink` one sample for each cause (by its index), open lag and particle
-    /// of the batch, with the particle's weight; particles of a pair come in order. Returns the number of branch
-    /// positions that were scored.
+    /// Scores the batch's particles and hands `sink` one sample for each span (by its index), lag and particle of the
+    /// batch, with the particle's weight; particles of a pair come in order. Spans are in order of their positions.
+    /// Returns the number of branch positions that were scored.
     pub(super) fn score(
         &self,
-        causes: &[Cause],
+        spans: &[Span],
         buffers: &mut Buffers,
         sink: &mut dyn FnMut(usize, usize, &Sample, f64),
     ) -> Result<u64, ModelError> {
-        let rows = rows(self.plan, causes);
+        let rows = rows(self.plan, spans);
         let tokens = self.row_tokens(&rows)?;
         let batch: Vec<Branches<'_>> = rows
             .iter()
@@ -137,14 +147,15 @@ impl Batch<'_> {
         buffers.scores.lay_out(&batch, measure(self.plan), self.vocabulary_size);
         self.reading.score(&batch, &mut buffers.scores)?;
         let entry_of = |start: usize| rows.binary_search_by_key(&start, |row| row.start).unwrap_or(usize::MAX);
-        for (index, cause) in causes.iter().enumerate().filter(|(_, cause)| cause.open > 0) {
-            let slice = (self.tokens)(cause.position)?;
-            let entry = entry_of(cause.position);
-            let next = entry_of(cause.position + 1);
-            for lag in 1..=cause.open {
-                self.observed_row(cause.position + lag, lag, &mut buffers.row)?;
+        for (index, span) in spans.iter().enumerate().filter(|(_, span)| span.open > 0) {
+            let slice = (self.tokens)(span.position)?;
+            let entry = entry_of(span.position);
+            let next = entry_of(span.position + 1);
+            for lag in 1..=span.open {
+                self.observed_row(span.position + lag, lag, &mut buffers.row)?;
                 for branch in 0..slice.events().len() {
-                    let sample = self.sample(&buffers.scores, &buffers.row, cause, (entry, next), lag, branch);
+                    let effect = span.position + lag;
+                    let sample = self.sample(&buffers.scores, &buffers.row, effect, (entry, next), lag, branch);
                     sink(index, lag, &sample, slice.weight(branch));
                 }
             }
@@ -191,18 +202,14 @@ impl Batch<'_> {
         &self,
         scores: &Scores,
         observed_row: &[f64],
-        cause: &Cause,
+        effect: usize,
         (entry, next): (usize, usize),
         lag: usize,
         branch: usize,
     ) -> Sample {
         let replaced = scores.event(entry, branch, lag);
         let as_observed = self.plan.intervention == Intervention::Atomic || lag == 1;
-        let kept = if as_observed {
-            self.reading.observed()[cause.position + lag]
-        } else {
-            scores.event(next, branch, lag - 1)
-        };
+        let kept = if as_observed { self.reading.observed()[effect] } else { scores.event(next, branch, lag - 1) };
         let strength = match measure(self.plan) {
             Measure::Event => bernoulli_divergence(replaced, kept),
             Measure::Divergence => scores.divergence(entry, branch, lag),

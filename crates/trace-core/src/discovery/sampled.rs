@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::proposal::{Draws, Replacements};
-use super::rows::{Batch, Buffers, Cause, TokenSlice};
+use super::rows::{Batch, Buffers, Cause, Span, TokenSlice};
 use super::settings::{Plan, Schedule};
 use super::statistics::Sample;
 use super::{causes, close_decided, draws, model_table};
@@ -30,9 +30,10 @@ pub(super) fn run(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequenc
     for total in totals {
         while from < *total {
             let to = (from + PARTICLES_PER_STEP).min(*total);
+            let spans: Vec<Span> = causes.iter().map(Cause::span).collect();
             let step = (from..to)
                 .into_par_iter()
-                .map(|particle| run_particle(plan, model, sequence, &draws, &causes, particle))
+                .map(|particle| run_particle(plan, model, sequence, &draws, &spans, particle))
                 .collect::<Result<Vec<_>, Error>>()?;
             for (samples, cost) in step {
                 work += cost;
@@ -56,7 +57,7 @@ fn run_particle(
     model: &dyn DensityModel,
     sequence: &EventSequence,
     draws: &Draws,
-    causes: &[Cause],
+    spans: &[Span],
     particle: usize,
 ) -> Result<(Samples, u64), Error> {
     let events = history(plan, model, sequence, particle)?;
@@ -76,7 +77,7 @@ fn run_particle(
     };
     let batch = Batch { plan, reading: &*reading, vocabulary_size: size, tokens: &tokens };
     let mut samples = Vec::new();
-    let cost = batch.score(causes, &mut Buffers::default(), &mut |cause, lag, sample, _| {
+    let cost = batch.score(spans, &mut Buffers::default(), &mut |cause, lag, sample, _| {
         samples.push((cause, lag, *sample));
     })?;
     Ok((samples, cost))
