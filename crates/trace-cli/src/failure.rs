@@ -50,11 +50,6 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Whether a bad input, rather than a fault inside, is behind an error.
-pub fn is_bad_input(error: &anyhow::Error) -> bool {
-    exit_code(error) == 2
-}
-
 fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return match failure {
@@ -63,7 +58,10 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         };
     }
     if let Some(error) = error.downcast_ref::<trace_core::Error>() {
-        return if matches!(error, trace_core::Error::Model(_)) { 1 } else { 2 };
+        return match error {
+            trace_core::Error::Model(_) | trace_core::Error::NotFinite { .. } => 1,
+            _ => 2,
+        };
     }
     if let Some(error) = error.downcast_ref::<trace_models::Error>() {
         return match error {

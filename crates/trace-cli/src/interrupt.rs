@@ -1,10 +1,12 @@
 //! Ctrl-C: the first one asks work to stop at the next good place, the second stops at once.
+//!
+//! Commands watch only while they have something to lose; before that Ctrl-C ends them as it ends any program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts to listen.
+/// Starts to watch.
 pub fn watch() -> anyhow::Result<()> {
     ctrlc::set_handler(|| {
         if REQUESTED.swap(true, Ordering::SeqCst) {

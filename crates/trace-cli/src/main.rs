@@ -26,7 +26,6 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
-    interrupt::watch()?;
     if let Some(threads) = cli.threads {
         if !(1..=1024).contains(&threads) {
             return Err(Failure::usage(format!("--threads: {threads} is out of range; expected 1 to 1024")));

@@ -87,6 +87,55 @@ fn a_killed_run_can_be_resumed_too() {
 }
 
 #[test]
+fn results_appear_in_order_and_early_with_many_threads() {
+    let at = workplace();
+    let mut child =
+        start(&at, "discover process/events.jsonl --model process --out r.jsonl --particles 128 --threads 6");
+    wait_for_lines(&at, "r.jsonl.partial", 1);
+    // With six workers no more than six sequences are under way, so that lines cannot lag far behind.
+    assert!(child.try_wait().unwrap().is_none(), "the first result came only at the end");
+    assert!(child.wait().unwrap().success());
+    let ids: Vec<String> =
+        support::lines(&at.read("r.jsonl")).iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids, (0..60).map(|i| format!("s{i}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_population_is_never_pieced_together_from_other_runs() {
+    let at = workplace();
+    at.write("few.jsonl", at.read("process/events.jsonl").lines().take(4).collect::<Vec<_>>().join("\n"));
+    let run = |options: &str| format!("discover few.jsonl --model process --out r.jsonl --particles 16 {options}");
+    at.run(&run("--population p.json -q"));
+    let (done, population) = (at.read("r.jsonl"), at.read("p.json"));
+    let two = done.lines().take(2).collect::<Vec<_>>().join("\n") + "\n";
+
+    // Interrupted without a population: it cannot be had by resuming.
+    at.write("r.jsonl.partial", &two);
+    let said = at.refuse(&run("--population p.json --resume"));
+    assert!(said.contains("holds 2 finished sequences, but no population of them was saved"), "{said}");
+    assert_eq!(at.read("r.jsonl.partial"), two);
+
+    // A checkpoint of other settings is refused, and removed by starting over.
+    let child =
+        start(&at, "discover process/events.jsonl --model process --out q.jsonl --population p.json --particles 128");
+    wait_for_lines(&at, "q.jsonl.partial", 2);
+    signal(&child, "-INT");
+    child.wait_with_output().unwrap();
+    assert!(at.path("p.json.partial").exists());
+    let said = at.refuse(&run("--population p.json --resume"));
+    assert!(said.contains("p.json.partial: is of a run with other settings, another model or another log"), "{said}");
+    at.run(&run("--population p.json -q"));
+    assert!(at.read("p.json") == population && !at.path("p.json.partial").exists());
+
+    // With all pairs the results themselves hold what the population needs.
+    at.run(&run("--population p.json --all-pairs -q"));
+    let (all, population) = (at.read("r.jsonl"), at.read("p.json"));
+    at.write("r.jsonl.partial", all.lines().take(3).collect::<Vec<_>>().join("\n") + "\n");
+    at.run(&run("--population p.json --all-pairs -q --resume"));
+    assert!(at.read("r.jsonl") == all && at.read("p.json") == population);
+}
+
+#[test]
 fn a_run_is_not_continued_as_another() {
     let at = workplace();
     let log = at.read("process/events.jsonl");
@@ -95,21 +144,27 @@ fn a_run_is_not_continued_as_another() {
     let done = at.read("r.jsonl");
     let two = done.lines().take(2).collect::<Vec<_>>().join("\n") + "\n";
     let partial = |text: &str| at.write("r.jsonl.partial", text);
-    let resume = "discover few.jsonl --model process --out r.jsonl --resume --particles 16";
+    let resume = "discover few.jsonl --out r.jsonl --resume --particles 16";
+    at.run(
+        "simulate scm --quiet --out other --vocabulary 400 --memory 4 --length 48 --sequences 1 --truth none --seed 8",
+    );
     partial(&two);
     for (change, expected) in [
         ("--threshold 0.2", "cannot be continued with other settings: threshold is 0.05 instead of 0.2"),
         ("--seed 8", "seed is 7 instead of 8"),
         ("--all-pairs", "one run is with --all-pairs and the other without"),
+        ("--model other", "cannot be continued with another model"),
         ("--case s1", "holds more results than the log has sequences"),
     ] {
-        let said = at.refuse(&format!("{resume} {change}"));
+        let model = if change.contains("--model") { "" } else { "--model process" };
+        let said = at.refuse(&format!("{resume} {model} {change}"));
         assert!(said.contains(expected), "{said}");
         assert_eq!(at.read("r.jsonl.partial"), two, "kept for the right command");
     }
     let mut swapped: Vec<&str> = log.lines().take(4).collect();
     swapped.swap(0, 1);
     at.write("few.jsonl", swapped.join("\n"));
+    let resume = &format!("{resume} --model process");
     assert!(at.refuse(resume).contains("line 1: is the result of \"s0\", but the log has \"s1\" there"));
     at.write("few.jsonl", log.lines().take(4).collect::<Vec<_>>().join("\n"));
     at.run(&format!("{resume} -q"));
@@ -124,7 +179,12 @@ fn a_run_is_not_continued_as_another() {
 fn an_interrupted_simulation_leaves_nothing() {
     let at = Workplace::new();
     let child = start(&at, "simulate scm --vocabulary 800 --sequences 400 --out process");
-    std::thread::sleep(Duration::from_millis(1500));
+    // Calibration comes first and has nothing to lose; then a hidden folder is filled.
+    let since = Instant::now();
+    while !at.files().iter().any(|name| at.path(name).join("new/events.jsonl").exists()) {
+        assert!(since.elapsed() < Duration::from_secs(60), "nothing was begun");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));

@@ -41,6 +41,21 @@ pub trait DensityModel: Send + Sync {
     /// influence it. All ids are below `V`.
     fn forward(&self, events: &[EventId], positions: Range<usize>, rows: &mut [f64]) -> Result<(), ModelError>;
 
+    /// The plain forward pass for several sequences of equal length at once: `rows` holds the rows of the first, then
+    /// those of the second, and so on. Models that gain from batches, or that answer from another process, override it.
+    fn forward_batch(
+        &self,
+        sequences: &[Vec<EventId>],
+        positions: Range<usize>,
+        rows: &mut [f64],
+    ) -> Result<(), ModelError> {
+        let each = positions.len() * self.vocabulary_size();
+        for (events, rows) in sequences.iter().zip(rows.chunks_exact_mut(each)) {
+            self.forward(events, positions.clone(), rows)?;
+        }
+        Ok(())
+    }
+
     /// Takes one observed sequence in, so that many edits of it can be scored. All ids are below `V`.
     fn read<'a>(&'a self, events: &[EventId]) -> Result<Box<dyn Reading + 'a>, ModelError> {
         Ok(Box::new(PlainReading::new(self, events)?))
@@ -145,13 +160,13 @@ impl<'a> Branches<'a> {
         self.start + 1..self.start + self.horizon + 1
     }
 
-    /// Writes the whole edited sequence of one branch, cut to the length of `observed`.
-    pub fn edited(&self, observed: &[EventId], branch: usize, sequence: &mut Vec<EventId>) {
-        sequence.clear();
-        sequence.extend_from_slice(observed);
+    /// The edited sequence of one branch, as far as the last scored position looks back at it.
+    pub fn edited(&self, observed: &[EventId], branch: usize) -> Vec<EventId> {
+        let mut sequence = observed[..self.start + self.horizon].to_vec();
         for (slot, event) in sequence[self.start..].iter_mut().zip(self.replacement(branch)) {
             *slot = *event;
         }
+        sequence
     }
 }
 
@@ -213,15 +228,20 @@ impl Scores {
         self.measure
     }
 
-    /// Where the answers to one entry go.
-    pub fn entry_mut(&mut self, entry: usize) -> EntryMut<'_> {
-        let range = self.shapes[entry].0..self.shapes[entry + 1].0;
-        let rows = range.start * self.vocabulary_size..range.end * self.vocabulary_size;
-        EntryMut {
-            events: &mut self.events[range.clone()],
-            divergences: self.divergences.get_mut(range).unwrap_or_default(),
-            distributions: self.distributions.get_mut(rows).unwrap_or_default(),
-        }
+    /// Where the answers go, entry by entry; they do not overlap, so that entries can be filled together.
+    pub fn entries_mut(&mut self) -> impl Iterator<Item = EntryMut<'_>> {
+        let size = self.vocabulary_size;
+        let (mut events, mut divergences, mut distributions) =
+            (self.events.as_mut_slice(), self.divergences.as_mut_slice(), self.distributions.as_mut_slice());
+        self.shapes.windows(2).map(move |pair| {
+            let count = pair[1].0 - pair[0].0;
+            // Measures that were not asked for have no numbers to split off.
+            EntryMut {
+                events: events.split_off_mut(..count).unwrap_or_default(),
+                divergences: divergences.split_off_mut(..count).unwrap_or_default(),
+                distributions: distributions.split_off_mut(..count * size).unwrap_or_default(),
+            }
+        })
     }
 
     fn index(&self, entry: usize, branch: usize, lag: usize) -> usize {
@@ -251,10 +271,10 @@ fn refill<T: Clone>(buffer: &mut Vec<T>, length: usize, value: T) {
     buffer.resize(length, value);
 }
 
-/// The default [`Reading`]: every branch is a forward pass of its own.
+/// The default [`Reading`]: every branch is a forward pass of its own, in batches.
 ///
-/// Correct for any model, and the yardstick for readings that are fast. Cost: `branches` forward passes over
-/// `start + horizon` events for each entry of a batch.
+/// Correct for any model, and the yardstick for readings that are fast. Cost: a forward pass over `start + horizon`
+/// events for each branch.
 #[derive(Debug)]
 pub struct PlainReading<'a, M: ?Sized> {
     model: &'a M,
@@ -311,31 +331,56 @@ impl<M: DensityModel + ?Sized> Reading for PlainReading<'_, M> {
     }
 
     fn score(&self, batch: &[Branches<'_>], scores: &mut Scores) -> Result<(), ModelError> {
-        let size = self.model.vocabulary_size();
         let measure = scores.measure();
-        let mut sequence = Vec::with_capacity(self.events.len());
-        let mut original = vec![0.0; if measure == Measure::Divergence { size } else { 0 }];
-        let mut failure = None;
-        for (index, branches) in batch.iter().enumerate() {
-            let entry = scores.entry_mut(index);
-            for branch in 0..branches.count() {
-                branches.edited(&self.events, branch, &mut sequence);
-                for_each_row(self.model, &sequence, branches.targets(), |position, row| {
-                    let at = branch * branches.horizon() + position - branches.start() - 1;
+        for (branches, mut entry) in batch.iter().zip(scores.entries_mut()) {
+            let mut originals = Vec::new();
+            if measure == Measure::Divergence {
+                for_each_row(self.model, &self.events, branches.targets(), |_, row| originals.extend_from_slice(row))?;
+            }
+            self.score_entry(branches, measure, &originals, &mut entry)?;
+        }
+        Ok(())
+    }
+}
+
+impl<M: DensityModel + ?Sized> PlainReading<'_, M> {
+    /// Scores the branches of one entry, as many at a time and as far as memory allows. `originals` are the observed
+    /// rows of the entry's targets where divergences from them are asked for.
+    fn score_entry(
+        &self,
+        branches: &Branches<'_>,
+        measure: Measure,
+        originals: &[f64],
+        entry: &mut EntryMut<'_>,
+    ) -> Result<(), ModelError> {
+        let size = self.model.vocabulary_size();
+        let targets = branches.targets();
+        let span = (ROW_BUDGET / size).clamp(1, branches.horizon());
+        let together = (ROW_BUDGET / (span * size)).clamp(1, branches.count().max(1));
+        let mut rows = vec![0.0; together * span * size];
+        for first in (0..branches.count()).step_by(together) {
+            let count = together.min(branches.count() - first);
+            let sequences: Vec<Vec<EventId>> =
+                (first..first + count).map(|branch| branches.edited(&self.events, branch)).collect();
+            for from in targets.clone().step_by(span) {
+                let positions = from..(from + span).min(targets.end);
+                let rows = &mut rows[..count * positions.len() * size];
+                self.model.forward_batch(&sequences, positions.clone(), rows)?;
+                let places = (first..).flat_map(|branch| positions.clone().map(move |position| (branch, position)));
+                for ((branch, position), row) in places.zip(rows.chunks_exact(size)) {
+                    let lag = position - branches.start();
+                    let at = branch * branches.horizon() + lag - 1;
                     entry.events[at] = EventScore::from_row(row, self.events[position].index());
                     match measure {
                         Measure::Event => {}
-                        Measure::Divergence => match self.distribution(position, &mut original) {
-                            Ok(()) => entry.divergences[at] = divergence(&original, row),
-                            Err(error) => failure = Some(error),
-                        },
-                        Measure::Distribution => {
-                            entry.distributions[at * size..][..size].copy_from_slice(row);
+                        Measure::Divergence => {
+                            entry.divergences[at] = divergence(&originals[(lag - 1) * size..][..size], row);
                         }
+                        Measure::Distribution => entry.distributions[at * size..][..size].copy_from_slice(row),
                     }
-                })?;
+                }
             }
         }
-        failure.map_or(Ok(()), Err)
+        Ok(())
     }
 }

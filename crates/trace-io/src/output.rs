@@ -10,17 +10,28 @@ use crate::Error;
 
 /// Writes a whole file under a temporary name and then gives it its own.
 pub fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new()
         .prefix(".trace-")
         .permissions_of_new_files()
-        .tempfile_in(folder)
+        .tempfile_in(folder_of(path))
         .map_err(Error::io(path))?;
     let mut writer = BufWriter::new(temporary.as_file());
     fill(&mut writer).and_then(|()| writer.flush()).map_err(Error::io(path))?;
     drop(writer);
     temporary.persist(path).map_err(|error| Error::io(path)(error.error))?;
     Ok(())
+}
+
+/// Whether a file can be written at this place; better known before hours of work than after.
+pub fn check_writable(path: &Path) -> Result<(), Error> {
+    if path.is_dir() {
+        return Err(Error::file(path, "is a folder; expected a file to write"));
+    }
+    tempfile::Builder::new().prefix(".trace-").tempfile_in(folder_of(path)).map(drop).map_err(Error::io(path))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes a value as JSON, all at once.

@@ -133,6 +133,9 @@ pub struct ResultModel {
     /// What the excess loss guarantees, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<ResultBound>,
+    /// A hash of the model's folder, where it came from one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
 }
 
 /// The error bound of a model whose excess loss is known.
@@ -149,8 +152,8 @@ pub struct ResultBound {
 }
 
 impl ResultModel {
-    /// What results say of a model.
-    pub fn new(model: &dyn DensityModel) -> Self {
+    /// What results say of a model, with the hash of its folder where it came from one.
+    pub fn new(model: &dyn DensityModel, fingerprint: Option<String>) -> Self {
         let fitness = model.fitness();
         let bound = fitness.epsilon().map(|epsilon| {
             let bound = ErrorBound::new(epsilon);
@@ -167,6 +170,7 @@ impl ResultModel {
             unigram_loss: fitness.unigram_loss,
             epsilon_hat: fitness.epsilon_hat(model.vocabulary_size()),
             bound,
+            fingerprint,
         }
     }
 }

@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use trace_core::EventName;
 
 use crate::Error;
 use crate::lines::Lines;
+use crate::name::Name;
 
 /// The true edges of one sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TruthLine {
     /// The sequence.
+    #[serde(deserialize_with = "text_or_number")]
     pub id: String,
     /// How strength was measured: `event` or `full`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -25,6 +27,11 @@ pub struct TruthLine {
     pub threshold: Option<f64>,
     /// The edges.
     pub edges: Vec<TruthEdge>,
+}
+
+/// Ids may be numbers, as in logs.
+fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Name::deserialize(deserializer)?.0.to_string())
 }
 
 /// One true edge.

@@ -5,12 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::Hasher;
+use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace_core::theory::Fitness;
 use trace_core::{DensityModel, EventId, EventName, Vocabulary};
+use twox_hash::XxHash3_64;
 
 use crate::{Error, NgramModel, Process};
 
@@ -60,6 +63,8 @@ pub struct OpenModel {
     pub parameters: usize,
     /// Facts of the architecture, from `config.json`.
     pub config: BTreeMap<String, Value>,
+    /// A hash of weights and configuration: equal for equal models.
+    pub fingerprint: String,
 }
 
 const CONFIG: &str = "config.json";
@@ -103,7 +108,28 @@ pub fn open(folder: &Path) -> Result<OpenModel, Error> {
     let vocabulary = read_vocabulary(&folder.join(VOCABULARY), model.vocabulary_size())?;
     let record =
         record.unwrap_or_else(|| ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() });
-    Ok(OpenModel { model, vocabulary, record, parameters, config })
+    let fingerprint = fingerprint(folder)?;
+    Ok(OpenModel { model, vocabulary, record, parameters, config, fingerprint })
+}
+
+/// XXH3 over everything that decides what a model answers.
+fn fingerprint(folder: &Path) -> Result<String, Error> {
+    let mut hasher = XxHash3_64::new();
+    for name in [CONFIG, WEIGHTS, VOCABULARY] {
+        let path = folder.join(name);
+        if name == VOCABULARY && !path.exists() {
+            continue;
+        }
+        let mut file = fs::File::open(&path).map_err(Error::io(&path))?;
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut piece).map_err(Error::io(&path))? {
+                0 => break,
+                count => hasher.write(&piece[..count]),
+            }
+        }
+    }
+    Ok(format!("{:016x}", hasher.finish()))
 }
 
 /// `config.json` with errors that name what is missing.
@@ -212,7 +238,7 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 
 /// Makes a folder all at once: `fill` writes into a temporary one beside it, which then takes its name.
 ///
-/// An older model folder of that name, or an empty one, is replaced at that moment; anything else is left alone.
+/// An older folder of that name is replaced at that moment if [`check_replaceable`] allows it.
 pub fn write_folder<E: From<Error>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     check_replaceable(folder)?;
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -224,22 +250,37 @@ pub fn write_folder<E: From<Error>>(folder: &Path, fill: impl FnOnce(&Path) -> R
     if folder.exists() {
         fs::rename(folder, &old).map_err(Error::io(folder))?;
     }
-    fs::rename(&new, folder).map_err(Error::io(folder))?;
+    if let Err(error) = fs::rename(&new, folder) {
+        if old.exists() {
+            fs::rename(&old, folder).map_err(Error::io(folder))?;
+        }
+        return Err(Error::io(folder)(error).into());
+    }
     Ok(())
 }
 
-/// Whether a folder may be written at this place.
+/// What a folder written by this software may hold.
+const OURS: [&str; 6] = [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "truth.jsonl"];
+
+/// Whether a folder may be written at this place: it is free, empty, or holds only files of a model or simulation.
 pub fn check_replaceable(folder: &Path) -> Result<(), Error> {
-    if !folder.exists() || folder.join(RECORD).is_file() {
+    if !folder.exists() {
         return Ok(());
     }
     if !folder.is_dir() {
         return Err(Error::folder(folder, "is a file; expected a folder to write, or a name that is free"));
     }
-    match fs::read_dir(folder).map_err(Error::io(folder))?.next() {
-        None => Ok(()),
-        Some(_) => {
-            Err(Error::folder(folder, "holds files that are not a model's; expected a folder to write or replace"))
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let name = entry.map_err(Error::io(folder))?.file_name();
+        if !OURS.iter().any(|ours| *ours == name) {
+            return Err(Error::folder(
+                folder,
+                format!(
+                    "holds {}, which is not part of a model; expected a folder to write or replace",
+                    name.display()
+                ),
+            ));
         }
     }
+    Ok(())
 }

@@ -86,6 +86,40 @@ fn sparse_rows_that_point_outside() {
 }
 
 #[test]
+fn ngram_tables_that_do_not_fit() {
+    let make = || {
+        let folder = tempfile::tempdir().unwrap();
+        let events = [0u32, 1, 2, 0, 1].map(trace_core::EventId).to_vec();
+        let sequences =
+            [("a", events.clone()), ("b", events)].map(|(id, events)| trace_core::EventSequence::new(id, events));
+        let spec = trace_models::ngram::NgramSpec { order: Some(2), ..Default::default() };
+        let trained = trace_models::ngram::train(&sequences, 3, &spec).unwrap();
+        trained.model.save(folder.path(), &trace_core::Vocabulary::ids(3), &serde_json::Map::new()).unwrap();
+        folder
+    };
+    for (tensor, element, expected) in [
+        ("context.parent", 1, "tensor context.parent: context 1 comes before its parent 77"),
+        ("context.event", 1, "tensor context.event: event 77 of 3"),
+        ("count.context", 0, "tensor count.value: count"),
+        ("count.event", 0, "tensor count.value: count"),
+    ] {
+        let folder = make();
+        assert!(open(folder.path()).is_ok());
+        edit(&folder.path().join("model.safetensors"), |bytes| {
+            let (start, _) = data(bytes, tensor);
+            bytes[start + 4 * element..][..4].copy_from_slice(&77u32.to_le_bytes());
+        });
+        let complaint = complaint(folder.path());
+        assert!(complaint.contains(expected), "{complaint}");
+    }
+    let folder = make();
+    let path = folder.path().join("trace.json");
+    let record = fs::read_to_string(&path).unwrap();
+    fs::write(&path, record.replacen("\"event_counts\": [", "\"event_counts\": [7,", 1)).unwrap();
+    assert!(complaint(folder.path()).contains("event_counts: expected 3 numbers, found 4"));
+}
+
+#[test]
 fn configs_that_do_not_fit() {
     let cases = [
         ("{}", "model_type"),

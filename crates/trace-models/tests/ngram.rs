@@ -86,14 +86,15 @@ proptest! {
 
 #[test]
 fn a_certain_follower_keeps_its_complement() {
-    // B follows A in all of 200,000 cases: p(B|A) is within 1e-6 of 1 and its complement must not be lost.
-    let events: Vec<EventId> = (0..400_000).map(|i| EventId(i % 2)).collect();
+    // B follows A in all of 200,000 cases but two: p(B|A) is within 1e-4 of 1 and its complement must not be lost.
+    let mut events: Vec<EventId> = (0..400_000).map(|i| EventId(i % 2)).collect();
+    (events[1001], events[2001]) = (EventId(2), EventId(3));
     let model = model(5, 2, std::slice::from_ref(&events));
     let score = model.read(&events[..4]).unwrap().observed()[1];
     let complement: f64 =
         row(&model, &events, 1).iter().enumerate().filter(|(v, _)| *v != 1).map(|(_, p)| p.exp()).sum();
-    assert!(complement < 1e-5);
-    assert!((score.log_not_p - complement.ln()).abs() < 1e-9, "{} {}", score.log_not_p, complement.ln());
+    assert!(complement < 1e-4);
+    assert!((score.log_not_p - complement.ln()).abs() < 1e-10, "{} {}", score.log_not_p, complement.ln());
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn training_beats_frequencies_on_a_process_with_memory() {
     assert!(loss < unigram - 0.5, "{loss} {unigram}");
     assert_eq!(trained.losses.len(), 5);
     assert_eq!(trained.held_out.len(), 30);
-    assert_eq!(trained.model.frequencies().unwrap().iter().sum::<f64>(), 300.0 * 40.0);
+    assert_eq!(trained.model.frequencies().unwrap().iter().sum::<f64>(), 270.0 * 40.0);
 }
 
 #[test]

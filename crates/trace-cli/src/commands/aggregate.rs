@@ -1,19 +1,26 @@
 //! `trace aggregate`: results of many sequences into one graph over types.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
+use rustc_hash::FxHashSet;
 use trace_core::{EventName, PopulationGraph};
 use trace_io::population::{PopulationFile, add_result, is_population};
 use trace_io::result::{ResultModel, ResultReader, ResultSettings};
+use trace_io::{Name, output};
 
 use crate::cli::AggregateArgs;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::progress::say;
 
 pub fn run(args: &AggregateArgs, quiet: bool) -> anyhow::Result<()> {
+    output::check_writable(&args.out)?;
     let mut merged = Merged::default();
+    let mut paths = BTreeSet::new();
     for path in &args.files {
+        if path.canonicalize().is_ok_and(|path| !paths.insert(path)) {
+            return Err(Failure::usage(format!("{}: given twice; its sequences would count double", path.display())));
+        }
         if is_population(path)? {
             let file = PopulationFile::read(path)?;
             merged.must_match(&file.settings, &file.model, path, None)?;
@@ -27,6 +34,15 @@ pub fn run(args: &AggregateArgs, quiet: bool) -> anyhow::Result<()> {
     };
     let file = PopulationFile::new(&merged.graph, settings, model);
     file.write(&args.out)?;
+    if merged.repeated > 0 {
+        say(
+            quiet,
+            format_args!(
+                "warning: {} sequences occur in several files with the same id and events, and count each time",
+                merged.repeated
+            ),
+        );
+    }
     say(
         quiet,
         format_args!(
@@ -44,6 +60,9 @@ pub fn run(args: &AggregateArgs, quiet: bool) -> anyhow::Result<()> {
 #[derive(Default)]
 struct Merged {
     graph: PopulationGraph<EventName>,
+    /// Sequences of result files, and how many of them came again.
+    seen: FxHashSet<(String, Vec<Name>)>,
+    repeated: u64,
     origin: Option<(ResultSettings, ResultModel, String)>,
 }
 
@@ -52,14 +71,14 @@ impl Merged {
         let mut reader = ResultReader::open(path)?;
         let mut any = false;
         while let Some((number, line)) = reader.next_result()? {
-            if interrupt::requested() {
-                return Err(Failure::interrupted("nothing was written"));
-            }
             self.must_match(&line.settings, &line.model, path, Some(number))?;
             if !line.has_all_pairs() {
                 return Err(reader
                     .complain(number, "holds only the edges that were kept; expected results made with --all-pairs")
                     .into());
+            }
+            if !self.seen.insert((line.id.clone(), line.events.clone())) {
+                self.repeated += 1;
             }
             add_result(&mut self.graph, &line);
             any = true;

@@ -17,7 +17,7 @@ use trace_io::output::write_whole;
 use trace_io::result::{ResultLine, ResultModel, ResultOptions, ResultSettings};
 use trace_io::truth::TruthLine;
 use trace_models::ngram::{self, NgramSpec};
-use trace_models::{Process, ProcessSpec, check_replaceable, write_folder};
+use trace_models::{Process, ProcessSpec, write_folder};
 
 use super::evaluate::Scored;
 use super::simulate::TruthSpec;
@@ -35,8 +35,11 @@ const TRAINED_ON: usize = 4000;
 const ASKED_ABOUT: usize = 20;
 
 pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
-    if let Some(folder) = &args.out {
-        check_replaceable(folder)?;
+    if let Some(folder) = &args.out
+        && folder.exists()
+        && !folder.read_dir().is_ok_and(|mut entries| entries.next().is_none())
+    {
+        return Err(Failure::usage(format!("{}: is there already; expected a new or empty folder", folder.display())));
     }
     let spec = ProcessSpec { vocabulary: VOCABULARY, memory: MEMORY, redundancy: 0.6, decay: 1.0, seed: args.seed };
     say(quiet, format_args!("1. simulating: {VOCABULARY} event types, each event depends on the {MEMORY} before it"));
@@ -80,12 +83,26 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
         })
         .collect::<Result<Vec<_>, trace_core::Error>>()?;
     progress.finish();
-    stop_if_asked()?;
 
     say(quiet, "4. asking both models what caused what");
     let oracle = Answer::new(&process, &vocabulary, &asked, args.seed)?;
     let ngram = Answer::new(&trained.model, &vocabulary, &asked, args.seed)?;
-    stop_if_asked()?;
+
+    if let Some(folder) = &args.out {
+        interrupt::watch()?; // so that writing is not cut in half
+        write_folder(folder, |folder| -> anyhow::Result<()> {
+            keep(folder, &training, &asked, &truths, &oracle, &ngram)?;
+            for (name, save) in [
+                ("process", &(|path: &Path| process.save(path, &Map::new())) as &dyn Fn(&Path) -> _),
+                ("model", &|path: &Path| trained.model.save(path, &vocabulary, &Map::new())),
+            ] {
+                std::fs::create_dir(folder.join(name))?;
+                save(&folder.join(name))?;
+            }
+            Ok(())
+        })?;
+        say(quiet, format_args!("   everything is kept in {}", folder.display()));
+    }
 
     let mut out = std::io::stdout().lock();
     writeln!(out, "\n{}", strongest(&asked[0], &oracle, &ngram, &truths[0]))?;
@@ -99,20 +116,12 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
     }
     writeln!(
         out,
-        "The method finds the truth where the model is good; what the n-gram model misses, it never learnt.\n\
-         Every edge reads: replacing the cause changes the prediction of the effect by that many nats."
+        "A perfect model shows what the method can do. The n-gram model shows what a poor one costs: lags above {} are\n\
+         beyond its reach, and where its counts are sparse it sees dependence that is not there.\n\
+         An edge reads: replacing the cause changes the prediction of the effect by that many nats.",
+        trained.model.order() - 1
     )?;
-    if let Some(folder) = &args.out {
-        write_folder(folder, |folder| keep(folder, &process, &training, &asked, &truths, &oracle, &ngram, args.seed))?;
-        // The n-gram model has a folder of its own, so that both can be used with trace discover.
-        write_folder(&folder.join("ngram"), |folder| trained.model.save(folder, &vocabulary, &Map::new()))?;
-        writeln!(out, "\nKept in {}.", folder.display())?;
-    }
     Ok(())
-}
-
-fn stop_if_asked() -> anyhow::Result<()> {
-    if interrupt::requested() { Err(Failure::interrupted("nothing was written")) } else { Ok(()) }
 }
 
 /// Sequences to train on, sequences to ask about, and the entropy of an event.
@@ -141,7 +150,7 @@ impl Answer {
         // The truth replaces events uniformly, so both models are asked that way.
         let discovery = Discovery::new(model).proposal(Proposal::Uniform).memory(MEMORY).seed(seed);
         let settings = ResultSettings::new(&discovery.plan()?);
-        let about = ResultModel::new(model);
+        let about = ResultModel::new(model, None);
         let options = ResultOptions { all_pairs: true, self_loops: false };
         let graphs = asked
             .par_iter()
@@ -189,22 +198,15 @@ fn strongest(sequence: &EventSequence, oracle: &Answer, ngram: &Answer, truth: &
     )
 }
 
-/// Writes what the demo made: a process folder with logs, truth and both results.
-#[expect(clippy::too_many_arguments)]
+/// Writes the logs, the truth and both answers.
 fn keep(
     folder: &Path,
-    process: &Process,
     training: &[EventSequence],
     asked: &[EventSequence],
     truths: &[TruthLine],
     oracle: &Answer,
     ngram: &Answer,
-    seed: u64,
 ) -> anyhow::Result<()> {
-    let mut record = Map::new();
-    record.insert("command".to_owned(), json!("demo"));
-    record.insert("seed".to_owned(), json!(seed));
-    process.save(folder, &record)?;
     let log = |sequences: &[EventSequence]| -> Vec<String> {
         let ids = |s: &EventSequence| s.events.iter().map(|event| event.0).collect::<Vec<_>>();
         sequences.iter().map(|s| json!({"id": s.id, "events": ids(s)}).to_string()).collect()

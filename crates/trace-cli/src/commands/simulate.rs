@@ -21,10 +21,11 @@ use crate::progress::{Progress, say};
 const EXACT_TRUTH_UP_TO: usize = 2000;
 /// Replacements of the paper's own protocol.
 const PAPER_DRAWS: usize = 10;
-/// Events that are taken for meant.
+/// Events in all, and in one sequence, that are taken for meant.
 const MOST_EVENTS: usize = 10_000_000_000;
-/// Sequences in memory at a time.
-const CHUNK: usize = 256;
+const LONGEST: usize = 10_000_000;
+/// Events in memory at a time, in whole sequences.
+const EVENTS_AT_A_TIME: usize = 1 << 16;
 
 pub fn run(command: &SimulateCommand, quiet: bool) -> anyhow::Result<()> {
     let SimulateCommand::Scm(args) = command;
@@ -83,6 +84,7 @@ fn scm(args: &ScmArgs, quiet: bool) -> anyhow::Result<()> {
     };
     say(quiet, format_args!("drawing a process of {} types and calibrating it", args.vocabulary));
     let mut process = Process::draw(&spec)?;
+    interrupt::watch()?;
     write_folder(&args.out, |folder| fill(folder, args, &mut process, quiet))?;
     let size = process.vocabulary_size();
     let entropy = process.fitness().entropy.unwrap_or_default();
@@ -103,6 +105,9 @@ fn check(args: &ScmArgs) -> anyhow::Result<()> {
     if args.sequences == 0 || args.length == 0 {
         return Err(Failure::usage("--sequences and --length: expected at least 1"));
     }
+    if args.length > LONGEST {
+        return Err(Failure::usage(format!("--length: {} is out of range; expected at most {LONGEST}", args.length)));
+    }
     if args.sequences.checked_mul(args.length).is_none_or(|events| events > MOST_EVENTS) {
         return Err(Failure::usage(format!(
             "--sequences {} of --length {}: expected at most {MOST_EVENTS} events in all",
@@ -110,9 +115,9 @@ fn check(args: &ScmArgs) -> anyhow::Result<()> {
         )));
     }
     if let Some(Particles::Fixed(count)) = args.truth_draws
-        && !(2..=1_000_000).contains(&count)
+        && !(2..=100_000).contains(&count)
     {
-        return Err(Failure::usage(format!("--truth-draws: {count} is out of range; expected all, or 2 to 1000000")));
+        return Err(Failure::usage(format!("--truth-draws: {count} is out of range; expected all, or 2 to 100000")));
     }
     if args.truth != TruthKind::None && args.length < 2 {
         return Err(Failure::usage("--length 1 leaves no truth to measure; use --truth none or longer sequences"));
@@ -139,12 +144,13 @@ fn fill(folder: &Path, args: &ScmArgs, process: &mut Process, quiet: bool) -> an
     let mut truth_file = truth.map(|_| create("truth.jsonl")).transpose()?;
     let progress = Progress::new("simulating", args.sequences as u64, quiet);
     let mut entropy = 0.0;
-    for first in (0..args.sequences).step_by(CHUNK) {
+    let together = (EVENTS_AT_A_TIME / args.length).max(1);
+    for first in (0..args.sequences).step_by(together) {
         if interrupt::requested() {
             progress.finish();
             return Err(Failure::interrupted("nothing was written"));
         }
-        let count = CHUNK.min(args.sequences - first);
+        let count = together.min(args.sequences - first);
         let simulated = process.simulate(args.seed, first, count, args.length);
         for (index, sequence) in (first..).zip(&simulated) {
             entropy += sequence.entropy;

@@ -23,6 +23,14 @@ pub fn run(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
 
 fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     check_replaceable(&args.out)?;
+    if let (Ok(log), Ok(out)) = (args.log.canonicalize(), args.out.canonicalize())
+        && log.starts_with(&out)
+    {
+        return Err(Failure::usage(format!(
+            "{}: holds the log; expected another folder for the model",
+            args.out.display()
+        )));
+    }
     let process = args.process.as_deref().map(trace_models::open).transpose().context("--process")?;
     let mut vocabulary = Vocabulary::named();
     let log = read_log(&args.log, &mut vocabulary, Unknown::Add)?;
@@ -44,9 +52,6 @@ fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
         let frequencies = trained.model.frequencies().map(<[f64]>::to_vec);
         trained.model.set_record(frequencies, fitness);
     }
-    if interrupt::requested() {
-        return Err(Failure::interrupted("nothing was written"));
-    }
     let mut record = Map::new();
     record.insert("command".to_owned(), json!("train --backbone ngram"));
     record.insert("sequences".to_owned(), json!(log.sequences.len()));
@@ -57,6 +62,7 @@ fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
         trained.losses.iter().map(|(order, loss)| (order.to_string(), json!(loss))).collect(),
     );
     record.insert("seed".to_owned(), json!(args.seed));
+    interrupt::watch()?; // so that writing is not cut in half
     write_folder(&args.out, |folder| trained.model.save(folder, &vocabulary, &record))?;
     say(quiet, describe(&trained, args));
     Ok(())

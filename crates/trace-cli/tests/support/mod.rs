@@ -1,6 +1,7 @@
 //! Running the command in a folder of its own.
 #![allow(dead_code)] // each test file uses its part
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -21,6 +22,24 @@ impl Workplace {
 
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Every file below the folder with its contents.
+    fn contents(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        fn walk(folder: &Path, all: &mut BTreeMap<PathBuf, Vec<u8>>) {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    walk(&path, all);
+                    all.insert(path, Vec::new());
+                } else {
+                    all.insert(path.clone(), std::fs::read(path).unwrap());
+                }
+            }
+        }
+        let mut all = BTreeMap::new();
+        walk(self.0.path(), &mut all);
+        all
     }
 
     /// The files there, hidden ones too, in order.
@@ -53,12 +72,12 @@ impl Workplace {
 
     /// Runs the command, which must fail with code 2 and leave nothing behind; returns what it said.
     pub fn refuse(&self, words: &str) -> String {
-        let before = self.files();
+        let before = self.contents();
         let output = self.try_run(words);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "trace {words}: {said}");
         assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "trace {words}");
-        assert_eq!(self.files(), before, "trace {words} left something behind");
+        assert!(self.contents() == before, "trace {words} left something behind or changed a file: {:?}", self.files());
         assert!(!said.contains("panicked"), "{said}");
         said
     }
@@ -75,8 +94,4 @@ pub fn json(text: &str) -> serde_json::Value {
 
 pub fn lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(json).collect()
-}
-
-pub fn exists(path: &Path) -> bool {
-    path.exists()
 }

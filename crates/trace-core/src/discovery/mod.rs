@@ -298,7 +298,7 @@ fn edge(plan: &Plan, size: usize, cause: &Cause, lag: usize) -> Result<Edge, Err
         Schedule::Enumerate => 0.0,
         Schedule::Rounds(_) => pair.std_error(population(plan, size)),
     };
-    if !(pair.strength.is_finite() && pair.log_ratio().is_finite()) {
+    if pair.count == 0 || !(pair.strength.is_finite() && pair.log_ratio().is_finite()) {
         return Err(Error::NotFinite { position: effect });
     }
     Ok(Edge {

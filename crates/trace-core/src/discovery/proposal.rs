@@ -108,8 +108,8 @@ enum Source {
 }
 
 impl Draws {
-    /// Draws for a sequence of `length` events over `size` types. `frequencies` is needed for `Unigram` only and
-    /// was checked when the settings were.
+    /// Draws for a sequence of `length` events over `size` types. `frequencies` are those that [`super::Plan`] checked;
+    /// they are needed for `Unigram` only.
     pub(crate) fn new(
         streams: Streams,
         length: usize,
@@ -168,6 +168,8 @@ impl Draws {
                 for value in &mut row {
                     *value = value.exp();
                 }
+                // Also when nothing is drawn: a NaN would otherwise pass for a type that cannot occur.
+                model_table(row.iter().copied())?;
                 Some(row)
             }
         };

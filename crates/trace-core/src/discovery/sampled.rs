@@ -4,9 +4,11 @@
 //! after them. Branches of different particles share nothing, so each particle is a reading of its own and costs
 //! what the paper's does. Particles run in parallel and are added up in order.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::proposal::{Draws, Replacements};
 use super::rows::{Batch, Buffers, Cause, Span, TokenSlice};
@@ -63,12 +65,17 @@ fn run_particle(
     let events = history(plan, model, sequence, particle)?;
     let reading = model.read(&events)?;
     let size = model.vocabulary_size();
+    let drawn: RefCell<FxHashMap<usize, Arc<Replacements>>> = RefCell::default();
     let tokens = |position: usize| {
         if draws.asks_model() {
+            if let Some(of) = drawn.borrow().get(&position) {
+                return Ok(TokenSlice { of: Arc::clone(of), from: 0, to: 1 });
+            }
             let mut row = vec![0.0; size];
             reading.distribution(position, &mut row)?;
             let event = draws.one_from_model(position, particle, &row)?;
             let of = Arc::new(Replacements { events: vec![event], weights: None });
+            drawn.borrow_mut().insert(position, Arc::clone(&of));
             Ok(TokenSlice { of, from: 0, to: 1 })
         } else {
             let of = draws.at(position, |_| Ok(()))?;

@@ -72,3 +72,38 @@ impl PairStatistics {
         (self.strength - threshold).abs() > DECIDED_AT * error
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statistics(strengths: &[f64]) -> PairStatistics {
+        let score = EventScore { log_p: -1.0, log_not_p: -0.5 };
+        let mut pair = PairStatistics::default();
+        for strength in strengths {
+            pair.push(&Sample { strength: *strength, kept: score, replaced: score }, 1.0);
+        }
+        pair
+    }
+
+    #[test]
+    fn a_pair_is_decided_by_its_distance_in_standard_errors() {
+        // Mean 0.2, standard deviation 0.1 in sixteen draws: standard error 0.0258 with n − 1, 5.8 of them from 0.05.
+        let far: Vec<f64> = (0..16).map(|i| if i % 2 == 0 { 0.1 } else { 0.3 }).collect();
+        assert!(statistics(&far).is_decided(0.05, None));
+        // The same spread around 0.1 is 1.9 standard errors from it.
+        let near: Vec<f64> = far.iter().map(|value| value - 0.1).collect();
+        assert!(!statistics(&near).is_decided(0.05, None));
+        // Unless almost all of the population was seen.
+        assert!(statistics(&near).is_decided(0.05, Some(17)));
+        assert_eq!(statistics(&near).std_error(Some(16)), 0.0);
+    }
+
+    #[test]
+    fn equal_draws_are_not_taken_for_certainty() {
+        // No spread at all, but close to the threshold: the floor of half the threshold keeps the pair open.
+        assert!(!statistics(&[0.04; 16]).is_decided(0.05, None));
+        assert!(statistics(&[0.04; 256]).is_decided(0.05, None));
+        assert!(statistics(&[0.0; 16]).is_decided(0.05, None));
+    }
+}

@@ -1,8 +1,9 @@
 //! How good is a graph? Scores of found edges against true ones.
 //!
 //! Everything is computed for one sequence at a time over the pairs that the run *tested*, and then averaged over
-//! sequences. A figure that is undefined for a sequence – precision where nothing was found, F1 where nothing was
-//! found and nothing was there – is left out of the mean instead of being counted as 0 or 1.
+//! sequences. A figure that is undefined for a sequence – recall where there was nothing to find, precision and F1 where
+//! there was nothing to find and nothing was found – is left out of the mean instead of being counted as 0 or 1.
+//! Finding nothing where there was something has precision 0: silence is not precise.
 
 mod ranking;
 
@@ -74,7 +75,7 @@ impl Figures {
         let ranked = ranked.unwrap_or_default();
         Self {
             f1: share(2 * found, 2 * found + wrong + missed),
-            precision: share(found, found + wrong),
+            precision: share(found, found + wrong).or((missed > 0).then_some(0.0)),
             recall: share(found, found + missed),
             shd: Some((wrong + missed) as f64),
             auroc: area_under_roc(&ranked),
@@ -188,7 +189,12 @@ mod tests {
         evaluation.add(&[candidate((0, 1), 1, true, true, 1.0)], false);
         evaluation.add(&[candidate((0, 1), 1, false, true, 0.0)], false);
         let of = |name| evaluation.positions.iter().find(|f| f.0 == name).unwrap();
-        assert_eq!(of("precision"), ("precision", Some(1.0), Some(0.0), 1));
+        assert_eq!(
+            (of("precision").1, of("precision").3),
+            (Some(0.5), 2),
+            "1 for a hit, 0 for silence, nothing for null"
+        );
+        assert_eq!((of("recall").1, of("recall").3), (Some(0.5), 2));
         assert_eq!(of("f1").1, Some(0.5));
         assert_eq!(of("f1").3, 2);
         assert_eq!(of("shd").3, 3);

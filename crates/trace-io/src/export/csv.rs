@@ -15,17 +15,25 @@ pub(super) fn write(drawings: impl Iterator<Item = Drawing>, out: &mut dyn Write
             row.extend(ends);
             row.extend(link.attributes.iter().map(|(name, value)| ((*name).to_owned(), text(value))));
             if !header {
-                writer.write_record(row.iter().map(|field| &field.0))?;
+                writer.write_record(row.iter().map(|field| &field.0)).map_err(plain)?;
                 header = true;
             }
-            writer.write_record(row.iter().map(|field| &field.1))?;
+            writer.write_record(row.iter().map(|field| &field.1)).map_err(plain)?;
         }
     }
     if !header {
         // A table without rows still has a header, or readers take it for a broken file.
-        writer.write_record(["graph", "cause", "effect"])?;
+        writer.write_record(["graph", "cause", "effect"]).map_err(plain)?;
     }
     writer.flush()
+}
+
+/// The system's own error where there is one, so that a closed pipe is known as such.
+fn plain(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
 }
 
 /// The attributes of a node as columns `cause`, `cause_position` and so on.

@@ -28,6 +28,10 @@ struct Context {
     end: usize,
     /// `S`: what the discounts left.
     seen: f64,
+    /// The follower with the largest count, and what the discounts left of all others: subtracting a dominant count
+    /// from `S` would leave no digits.
+    top: usize,
+    seen_but_top: f64,
     /// `G`: what the discounts took.
     taken: f64,
 }
@@ -59,6 +63,9 @@ impl NgramModel {
                 context.taken += discount;
             }
             context.end = followers.len();
+            let own = &followers[context.start..context.end];
+            context.top = (0..own.len()).fold(0, |best, i| if own[i].1 > own[best].1 { i } else { best });
+            context.seen_but_top = (0..own.len()).filter(|i| *i != context.top).map(|i| own[i].1).sum();
         }
         Self { counts, order, contexts, followers, frequencies: None, fitness: Fitness::default() }
     }
@@ -99,11 +106,13 @@ impl NgramModel {
         let (mut p, mut not_p) = (1.0 / size, (size - 1.0) / size);
         self.walk(position, event_at, |context| {
             let followers = &self.followers[context.start..context.end];
-            let own = followers.binary_search_by_key(&event.0, |f| f.0).map_or(0.0, |index| followers[index].1);
+            let (own, others) = match followers.binary_search_by_key(&event.0, |f| f.0) {
+                Ok(index) if index == context.top => (followers[index].1, context.seen_but_top),
+                Ok(index) => (followers[index].1, context.seen - followers[index].1),
+                Err(_) => (0.0, context.seen),
+            };
             let total = context.seen + context.taken;
             if total > 0.0 {
-                let others =
-                    if followers.len() == usize::from(own > 0.0) { 0.0 } else { (context.seen - own).max(0.0) };
                 p = (own + context.taken * p) / total;
                 not_p = (others + context.taken * not_p) / total;
             }
@@ -250,12 +259,11 @@ impl Reading for NgramReading<'_> {
         let size = self.model.counts.size;
         let rows = if measure == Measure::Divergence { size } else { 0 };
         let (mut row, mut original) = (vec![0.0; rows], vec![0.0; rows]);
-        for (index, branches) in batch.iter().enumerate() {
-            let entry = scores.entry_mut(index);
+        for (branches, entry) in batch.iter().zip(scores.entries_mut()) {
             for lag in 1..=branches.horizon() {
                 let position = branches.start() + lag;
                 // Whether the prediction looks at anything replaced.
-                let touched = lag < branches.width() + self.model.order;
+                let touched = lag + 1 < branches.width() + self.model.order;
                 if measure == Measure::Divergence && touched {
                     self.model.distribution(position, |i| self.events[i], &mut original);
                 }

@@ -73,9 +73,9 @@ pub fn train(sequences: &[EventSequence], size: usize, spec: &NgramSpec) -> Resu
     let mut frequencies = vec![0.0; size];
     for index in train {
         counts.add(&sequences[index].events);
-    }
-    for event in sequences.iter().flat_map(|sequence| &sequence.events) {
-        frequencies[event.index()] += 1.0;
+        for event in &sequences[index].events {
+            frequencies[event.index()] += 1.0;
+        }
     }
     let loss = |model: &NgramModel| {
         let (loss, events) = model.loss(held_out.iter().map(|index| sequences[*index].events.as_slice()));

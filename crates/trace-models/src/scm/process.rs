@@ -153,7 +153,7 @@ impl Process {
     pub(super) fn add_output(&self, hidden: &mut [f64], rows: &mut [f64]) {
         let Some(layers) = &self.layers else { return };
         for value in hidden.iter_mut() {
-            *value = value.max(0.0);
+            *value = if *value < 0.0 { 0.0 } else { *value };
         }
         add_product(rows, hidden, &layers.output, hidden.len() / HIDDEN, HIDDEN, self.size);
     }

@@ -76,9 +76,9 @@ impl Reading for ProcessReading<'_> {
 
     fn score(&self, batch: &[Branches<'_>], scores: &mut Scores) -> Result<(), ModelError> {
         let measure = scores.measure();
-        let mut scratch = Scratch::new(self.process.size, measure);
-        for (index, branches) in batch.iter().enumerate() {
-            let mut entry = scores.entry_mut(index);
+        let most = batch.iter().map(Branches::count).max().unwrap_or(0).clamp(1, CHUNK);
+        let mut scratch = Scratch::new(self.process.size, most, measure);
+        for (branches, mut entry) in batch.iter().zip(scores.entries_mut()) {
             for lag in 1..=branches.horizon() {
                 if self.replaced(branches, lag).is_empty() {
                     self.copy_observed(branches, lag, measure, &mut entry, &mut scratch);
@@ -103,13 +103,13 @@ struct Scratch {
 }
 
 impl Scratch {
-    fn new(size: usize, measure: Measure) -> Self {
+    fn new(size: usize, branches: usize, measure: Measure) -> Self {
         Self {
             base: vec![0.0; size],
             original: vec![0.0; if measure == Measure::Divergence { size } else { 0 }],
             negative_entropy: 0.0,
-            rows: vec![0.0; CHUNK * size],
-            hidden: vec![0.0; CHUNK * HIDDEN],
+            rows: vec![0.0; branches * size],
+            hidden: vec![0.0; branches * HIDDEN],
         }
     }
 }
@@ -199,7 +199,9 @@ impl ProcessReading<'_> {
                     Measure::Divergence => {
                         // Σ p (log p − log q) with log q = logit − log-sum
                         let cross = dot(&scratch.original, row) - log_sum_exp(row);
-                        entry.divergences[at] = (scratch.negative_entropy - cross).max(0.0);
+                        let divergence = scratch.negative_entropy - cross;
+                        // Below zero is rounding; NaN must stay what it is.
+                        entry.divergences[at] = if divergence < 0.0 { 0.0 } else { divergence };
                     }
                     Measure::Distribution => {
                         normalise(row);

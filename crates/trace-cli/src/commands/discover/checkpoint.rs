@@ -10,14 +10,18 @@ use serde::{Deserialize, Serialize};
 use trace_core::numerics::Moments;
 use trace_core::{EventId, Lag, PairRecord, PopulationGraph};
 use trace_io::Error;
-use trace_io::output::{partial_path, write_json};
+use trace_io::output::{partial_path, write_whole};
+use trace_io::result::{ResultModel, ResultSettings};
 
-use super::pipeline::State;
+use super::pipeline::{Job, State};
 
 #[derive(Serialize, Deserialize)]
 struct Checkpoint {
     schema: String,
-    done: usize,
+    /// What made it, and of which sequences: it must not pass for another run's.
+    settings: ResultSettings,
+    model: ResultModel,
+    ids: Vec<String>,
     edges: usize,
     branch_positions: u64,
     pairs: Vec<Pair>,
@@ -36,8 +40,8 @@ struct Pair {
 const SCHEMA: &str = "trace.checkpoint/1";
 
 /// Saves what a run has done, if it makes a population graph.
-pub fn write(population: Option<&Path>, state: &State) -> Result<(), Error> {
-    let Some(path) = population else { return Ok(()) };
+pub fn write(job: &Job<'_>, state: &State) -> Result<(), Error> {
+    let Some(path) = job.population else { return Ok(()) };
     let raw = |moments: &Moments| (moments.count, moments.mean, moments.squares);
     let pairs = state
         .population
@@ -54,16 +58,18 @@ pub fn write(population: Option<&Path>, state: &State) -> Result<(), Error> {
         .collect();
     let checkpoint = Checkpoint {
         schema: SCHEMA.to_owned(),
-        done: state.done,
+        settings: job.settings.clone(),
+        model: job.model.clone(),
+        ids: job.sequences[..state.done].iter().map(|sequence| sequence.id.clone()).collect(),
         edges: state.edges,
         branch_positions: state.branch_positions,
         pairs,
     };
-    write_json(&partial_path(path), &checkpoint)
+    write_whole(&partial_path(path), |out| Ok(serde_json::to_writer(out, &checkpoint)?))
 }
 
-/// Reads what a run had done; `None` if it did not save anything.
-pub fn read(population: &Path) -> Result<Option<State>, Error> {
+/// Reads what this job had done before; `None` if nothing of it was saved.
+pub fn read(job: &Job<'_>, population: &Path) -> Result<Option<State>, Error> {
     let path = partial_path(population);
     if !path.exists() {
         return Ok(None);
@@ -74,8 +80,17 @@ pub fn read(population: &Path) -> Result<Option<State>, Error> {
     if checkpoint.schema != SCHEMA {
         return Err(Error::file(&path, format!("expected schema {SCHEMA:?}, found {:?}", checkpoint.schema)));
     }
+    let done = checkpoint.ids.len();
+    let same_sequences = done <= job.sequences.len()
+        && checkpoint.ids.iter().zip(job.sequences).all(|(id, sequence)| *id == sequence.id);
+    if checkpoint.settings != job.settings || checkpoint.model != job.model || !same_sequences {
+        return Err(Error::file(
+            &path,
+            "is of a run with other settings, another model or another log; remove it or start over without --resume",
+        ));
+    }
     let moments = |(count, mean, squares)| Moments { count, mean, squares };
-    let mut population = PopulationGraph { sequences: checkpoint.done as u64, ..PopulationGraph::default() };
+    let mut population = PopulationGraph { sequences: done as u64, ..PopulationGraph::default() };
     for pair in checkpoint.pairs {
         let record = PairRecord {
             sequences: pair.sequences,
@@ -86,12 +101,7 @@ pub fn read(population: &Path) -> Result<Option<State>, Error> {
         };
         population.pairs.insert((EventId(pair.types.0), EventId(pair.types.1)), record);
     }
-    Ok(Some(State {
-        done: checkpoint.done,
-        edges: checkpoint.edges,
-        branch_positions: checkpoint.branch_positions,
-        population,
-    }))
+    Ok(Some(State { done, edges: checkpoint.edges, branch_positions: checkpoint.branch_positions, population }))
 }
 
 /// Takes the checkpoint away.

@@ -8,14 +8,15 @@ use std::path::Path;
 
 use trace_core::{Discovery, EventSequence};
 use trace_io::log::{EventLog, Unknown};
-use trace_io::output::{PartialFile, partial_path};
+use trace_io::output::{PartialFile, check_writable, partial_path};
 use trace_io::population::PopulationFile;
 use trace_io::result::{ResultModel, ResultOptions, ResultSettings};
 
-use self::pipeline::{Ended, Job, Outcome};
+use self::pipeline::{Ended, Job, Outcome, State};
 use super::read_log;
 use crate::cli::{DiscoverArgs, UnknownEvents};
-use crate::failure::{Failure, is_bad_input};
+use crate::failure::Failure;
+use crate::interrupt;
 use crate::progress::{Progress, say};
 
 pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
@@ -34,8 +35,10 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     let job = Job {
         discovery,
         sequences: &log.sequences,
+        log: &log.name,
+        lines: &log.lines,
         settings: ResultSettings::new(&plan),
-        model: ResultModel::new(&*opened.model),
+        model: ResultModel::new(&*opened.model, Some(opened.fingerprint.clone())),
         vocabulary: &vocabulary,
         options: ResultOptions { all_pairs: args.all_pairs, self_loops: args.self_loops },
         population: args.population.as_deref(),
@@ -56,9 +59,11 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
                     "starting over: the partial results of an earlier run are discarded (--resume would continue it)",
                 );
             }
-            (PartialFile::create(&args.out)?, pipeline::State::default())
+            checkpoint::remove(job.population)?;
+            (PartialFile::create(&args.out)?, State::default())
         }
     };
+    interrupt::watch()?;
     let progress = Progress::new("discovering", (log.sequences.len() - state.done) as u64, quiet);
     let outcome = pipeline::run(&job, file, state, &progress);
     let elapsed = progress.finish();
@@ -78,22 +83,20 @@ fn finish(
     let state = outcome.state;
     match outcome.ended {
         Ended::Complete => {}
-        Ended::Failed(error) => {
-            // What is already there is worth keeping unless the input itself is at fault.
-            if is_bad_input(&error) {
-                outcome.file.discard()?;
-                checkpoint::remove(job.population)?;
-            }
+        Ended::Failed(error) if state.done == 0 => {
+            outcome.file.discard()?;
+            checkpoint::remove(job.population)?;
             return Err(error);
         }
+        Ended::Failed(error) => {
+            // The failure is what the user must hear of, not that the population could not be saved either.
+            let saved = checkpoint::write(job, &state).is_ok();
+            let kept = kept(args, &state, log);
+            return Err(if saved { error.context(kept) } else { error });
+        }
         Ended::Interrupted => {
-            checkpoint::write(job.population, &state)?;
-            return Err(Failure::interrupted(format!(
-                "{} of {} sequences are finished and kept in {}; --resume continues",
-                state.done,
-                log.sequences.len(),
-                partial_path(&args.out).display()
-            )));
+            checkpoint::write(job, &state)?;
+            return Err(Failure::interrupted(kept(args, &state, log)));
         }
     }
     if let Some(path) = job.population {
@@ -120,7 +123,17 @@ fn finish(
     Ok(())
 }
 
-/// Refuses to write over what is read.
+/// What an unfinished run leaves.
+fn kept(args: &DiscoverArgs, state: &State, log: &EventLog) -> String {
+    format!(
+        "{} of {} sequences are finished and kept in {}; --resume continues",
+        state.done,
+        log.sequences.len(),
+        partial_path(&args.out).display()
+    )
+}
+
+/// Refuses to write over what is read, and to start what cannot be written in the end.
 fn check_paths(args: &DiscoverArgs) -> anyhow::Result<()> {
     let same = |a: &Path, b: &Path| a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
     let outputs = std::iter::once(&args.out).chain(&args.population);
@@ -128,9 +141,7 @@ fn check_paths(args: &DiscoverArgs) -> anyhow::Result<()> {
         if same(output, &args.log) {
             return Err(Failure::usage(format!("{}: would be written over the log", output.display())));
         }
-        if output.is_dir() {
-            return Err(Failure::usage(format!("{}: is a folder; expected a file to write", output.display())));
-        }
+        check_writable(output)?;
     }
     if args.population.as_ref().is_some_and(|population| same(population, &args.out)) {
         return Err(Failure::usage("--population and --out: expected two different files"));

@@ -3,13 +3,17 @@
 //! Workers take sequences in log order, so that what is unfinished is never more than one sequence a worker; each
 //! result is written as soon as all before it are. When a stop is asked for, no new sequence is begun and those under
 //! way are finished.
+//!
+//! Workers are threads of their own and leave the computing to rayon's pool. As jobs of that pool, one could be taken
+//! up by a thread that waits for part of another's sequence, which would then wait for the whole log.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use trace_core::{Discovered, Discovery, EventSequence, PopulationGraph, SampleGraph, Vocabulary};
 use trace_io::output::PartialFile;
 use trace_io::result::{ResultLine, ResultModel, ResultOptions, ResultSettings};
@@ -18,13 +22,19 @@ use super::checkpoint;
 use crate::interrupt;
 use crate::progress::Progress;
 
-/// How often the population so far is saved, for a run that is killed.
+/// How often the population so far is saved, for a run that is killed; less often where saving takes long.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
+const CHECKPOINT_SHARE: u32 = 20;
+/// How many results may wait for one that is slow, before others wait with them.
+const MOST_WAITING: usize = 4096;
 
 /// What is to be done.
 pub struct Job<'j> {
     pub discovery: Discovery<'j>,
     pub sequences: &'j [EventSequence],
+    /// What the log is called, and the line that each sequence starts at.
+    pub log: &'j str,
+    pub lines: &'j [u64],
     pub settings: ResultSettings,
     pub model: ResultModel,
     pub vocabulary: &'j Vocabulary,
@@ -33,6 +43,15 @@ pub struct Job<'j> {
 }
 
 impl Job<'_> {
+    fn run(&self, index: usize) -> anyhow::Result<(String, Discovered)> {
+        let sequence = &self.sequences[index];
+        let found = self
+            .discovery
+            .run(sequence)
+            .with_context(|| format!("{}: line {}: sequence {:?}", self.log, self.lines[index], sequence.id))?;
+        Ok((self.line(sequence, &found.graph)?, found))
+    }
+
     fn line(&self, sequence: &EventSequence, graph: &SampleGraph) -> serde_json::Result<String> {
         let line = ResultLine::new(sequence, graph, &self.settings, &self.model, self.vocabulary, self.options);
         serde_json::to_string(&line)
@@ -69,7 +88,7 @@ struct Writer {
     file: PartialFile,
     state: State,
     waiting: BTreeMap<usize, (String, Discovered)>,
-    saved: Instant,
+    next_checkpoint: Instant,
 }
 
 impl Writer {
@@ -84,9 +103,52 @@ impl Writer {
                 self.state.population.add(&found.graph);
             }
         }
-        if job.population.is_some() && self.saved.elapsed() >= CHECKPOINT_EVERY {
-            checkpoint::write(job.population, &self.state)?;
-            self.saved = Instant::now();
+        if Instant::now() >= self.next_checkpoint {
+            let start = Instant::now();
+            checkpoint::write(job, &self.state)?;
+            self.next_checkpoint = Instant::now() + CHECKPOINT_EVERY.max(start.elapsed() * CHECKPOINT_SHARE);
+        }
+        Ok(())
+    }
+}
+
+/// What the workers share.
+struct Shared<'j> {
+    job: &'j Job<'j>,
+    next: AtomicUsize,
+    stop: AtomicBool,
+    failure: Mutex<Option<anyhow::Error>>,
+    writer: Mutex<Writer>,
+    written: Condvar,
+}
+
+impl Shared<'_> {
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stopped(&self) -> bool {
+        interrupt::requested() || self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Takes sequences until none is left or a stop is asked for.
+    fn work(&self, progress: &Progress) -> anyhow::Result<()> {
+        while !self.stopped() {
+            let index = self.next.fetch_add(1, Ordering::Relaxed);
+            if index >= self.job.sequences.len() {
+                break;
+            }
+            let (line, found) = self.job.run(index)?;
+            let mut writer = self.writer();
+            writer.accept(self.job, index, line, found)?;
+            self.written.notify_all();
+            // The slow one is under way in another worker, so that this wait ends.
+            while writer.waiting.len() > MOST_WAITING && !self.stopped() {
+                let wait = self.written.wait_timeout(writer, Duration::from_millis(100));
+                writer = wait.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            drop(writer);
+            progress.add(1);
         }
         Ok(())
     }
@@ -94,33 +156,31 @@ impl Writer {
 
 /// Runs all sequences from where `state` stands.
 pub fn run(job: &Job<'_>, file: PartialFile, state: State, progress: &Progress) -> Outcome {
-    let next = AtomicUsize::new(state.done);
-    let failed = AtomicBool::new(false);
-    let failure: Mutex<Option<anyhow::Error>> = Mutex::new(None);
-    let writer = Mutex::new(Writer { file, state, waiting: BTreeMap::new(), saved: Instant::now() });
-    let work = || -> anyhow::Result<()> {
-        while !interrupt::requested() && !failed.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(sequence) = job.sequences.get(index) else { break };
-            let found = job.discovery.run(sequence)?;
-            let line = job.line(sequence, &found.graph)?;
-            writer.lock().unwrap_or_else(PoisonError::into_inner).accept(job, index, line, found)?;
-            progress.add(1);
-        }
-        Ok(())
+    let shared = Shared {
+        job,
+        next: AtomicUsize::new(state.done),
+        stop: AtomicBool::new(false),
+        failure: Mutex::new(None),
+        writer: Mutex::new(Writer {
+            file,
+            state,
+            waiting: BTreeMap::new(),
+            next_checkpoint: Instant::now() + CHECKPOINT_EVERY,
+        }),
+        written: Condvar::new(),
     };
-    rayon::scope(|scope| {
+    std::thread::scope(|scope| {
         for _ in 0..rayon::current_num_threads() {
-            scope.spawn(|_| {
-                if let Err(error) = work() {
-                    failed.store(true, Ordering::Relaxed);
-                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            scope.spawn(|| {
+                if let Err(error) = shared.work(progress) {
+                    shared.stop.store(true, Ordering::Relaxed);
+                    shared.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 }
             });
         }
     });
-    let Writer { file, state, .. } = writer.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let ended = match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+    let Writer { file, state, .. } = shared.writer.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let ended = match shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Ended::Failed(error),
         None if state.done == job.sequences.len() => Ended::Complete,
         None => Ended::Interrupted,

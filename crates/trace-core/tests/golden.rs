@@ -1,0 +1,147 @@
+//! Strengths worked out by hand, so that a formula cannot change in the fast path and its reference together.
+//!
+//! Three types A, B, C. The probability of A at position q is a table of the two events before it; B and C share the
+//! rest equally. At q = 2 of the sequence A A A the relevant entries are
+//!
+//! ```text
+//! P(A | x_0, x_1)      x_1 = A    B     C
+//!            x_0 = A      0.8   0.5   0.4
+//!                  B      0.6   0.3   0.2
+//!                  C      0.4   0.2   0.1
+//! ```
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
+
+use std::ops::Range;
+
+use trace_core::{
+    DensityModel, Discovery, Divergence, Edge, EventId, EventSequence, Intervention, ModelError, Particles, Proposal,
+};
+
+const TABLE: [[f64; 3]; 3] = [[0.8, 0.5, 0.4], [0.6, 0.3, 0.2], [0.4, 0.2, 0.1]];
+
+struct Table;
+
+impl DensityModel for Table {
+    fn vocabulary_size(&self) -> usize {
+        3
+    }
+
+    fn backbone(&self) -> &'static str {
+        "table"
+    }
+
+    fn forward(&self, events: &[EventId], positions: Range<usize>, rows: &mut [f64]) -> Result<(), ModelError> {
+        for (q, row) in positions.zip(rows.chunks_exact_mut(3)) {
+            let p = if q < 2 { 0.5 } else { TABLE[events[q - 2].index()][events[q - 1].index()] };
+            row.copy_from_slice(&[p.ln(), ((1.0 - p) / 2.0).ln(), ((1.0 - p) / 2.0).ln()]);
+        }
+        Ok(())
+    }
+
+    fn frequencies(&self) -> Option<&[f64]> {
+        Some(&[1.0, 2.0, 1.0])
+    }
+}
+
+fn d(a: f64, b: f64) -> f64 {
+    a * (a / b).ln() + (1.0 - a) * ((1.0 - a) / (1.0 - b)).ln()
+}
+
+fn pair(discovery: Discovery<'_>, cause: u32) -> Edge {
+    let sequence = EventSequence::new("s", vec![EventId(0); 3]);
+    let found = discovery.memory(2).threshold(0.05).run(&sequence).unwrap();
+    *found.graph.pairs().iter().find(|pair| (pair.cause.0, pair.effect.0) == (cause, 2)).unwrap()
+}
+
+fn near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
+}
+
+#[test]
+fn atomic_event_uniform_by_enumeration() {
+    let discovery = Discovery::new(&Table).proposal(Proposal::Uniform);
+    // The cause at lag 1 becomes A, B or C with x_0 = A: probabilities 0.8, 0.5, 0.4; randomised branch first.
+    let edge = pair(discovery, 1);
+    near(edge.strength, (d(0.5, 0.8) + d(0.4, 0.8)) / 3.0);
+    near(edge.strength, 0.201_684_017_430_366);
+    near(edge.log_ratio, 0.8f64.ln() - (0.8f64.ln() + 0.5f64.ln() + 0.4f64.ln()) / 3.0);
+    assert!(edge.log_ratio > 0.0, "A promoted A");
+    near(edge.probability, 0.8);
+    near(edge.probability_replaced, 1.7 / 3.0);
+    assert_eq!((edge.particles, edge.std_error, edge.kept), (3, 0.0, true));
+    // The cause at lag 2 with the event between as observed: 0.8, 0.6, 0.4.
+    near(pair(discovery, 0).strength, (d(0.6, 0.8) + d(0.4, 0.8)) / 3.0);
+}
+
+#[test]
+fn atomic_event_by_frequencies() {
+    let edge = pair(Discovery::new(&Table), 1);
+    near(edge.strength, d(0.5, 0.8) * 2.0 / 4.0 + d(0.4, 0.8) / 4.0);
+    near(edge.probability_replaced, 0.8 / 4.0 + 0.5 / 2.0 + 0.4 / 4.0);
+}
+
+#[test]
+fn atomic_event_by_the_models_own_prediction() {
+    // The prediction at position 1 is 0.5, 0.25, 0.25.
+    let edge = pair(Discovery::new(&Table).proposal(Proposal::Model), 1);
+    near(edge.strength, d(0.5, 0.8) / 4.0 + d(0.4, 0.8) / 4.0);
+}
+
+#[test]
+fn atomic_full_compares_distributions_observed_first() {
+    let edge = pair(Discovery::new(&Table).proposal(Proposal::Uniform).divergence(Divergence::Full), 1);
+    // B and C split the rest equally, so the whole divergence is that of A against not-A, here observed first.
+    near(edge.strength, (d(0.8, 0.5) + d(0.8, 0.4)) / 3.0);
+}
+
+#[test]
+fn an_effect_despite_its_cause_has_a_negative_ratio() {
+    // In B B A the event A came although B stood before it twice: P = 0.3; with A before it 0.6, with C 0.2.
+    let sequence = EventSequence::new("s", [1, 1, 0].map(EventId).to_vec());
+    let found = Discovery::new(&Table).proposal(Proposal::Uniform).memory(1).run(&sequence).unwrap();
+    let edge = found.graph.pairs()[1];
+    near(edge.strength, (d(0.6, 0.3) + d(0.2, 0.3)) / 3.0);
+    near(edge.log_ratio, 0.3f64.ln() - (0.6f64.ln() + 0.3f64.ln() + 0.2f64.ln()) / 3.0);
+    assert!(edge.log_ratio < 0.0);
+}
+
+/// The staircase draws; with all nine combinations of two independent positions its mean would be the table's. Nine
+/// thousand draws come close enough to tell it from any other formula.
+#[test]
+fn staircase_at_lag_two_replaces_what_lies_between_in_both_branches() {
+    let discovery =
+        Discovery::new(&Table).proposal(Proposal::Uniform).intervention(Intervention::Staircase).particles(9000);
+    let mut expected = 0.0;
+    for between in 0..3 {
+        for replaced in TABLE {
+            expected += d(replaced[between], TABLE[0][between]) / 9.0;
+        }
+    }
+    let edge = pair(discovery, 0);
+    assert!((edge.strength - expected).abs() < 4.0 * edge.std_error, "{} {expected}", edge.strength);
+    assert!(edge.std_error < 0.002);
+    // The other direction is far away.
+    let mut backwards = 0.0;
+    for between in 0..3 {
+        for replaced in TABLE {
+            backwards += d(TABLE[0][between], replaced[between]) / 9.0;
+        }
+    }
+    assert!((edge.strength - backwards).abs() > 6.0 * edge.std_error);
+    // At lag 1 nothing lies between, and the 9,000 draws without replacement are 3,000 of each type.
+    near(pair(discovery, 1).strength, (d(0.5, 0.8) + d(0.4, 0.8)) / 3.0);
+}
+
+#[test]
+fn two_draws_of_three_have_a_third_of_the_variance_left() {
+    let edge = pair(Discovery::new(&Table).proposal(Proposal::Uniform).particles(Particles::Fixed(2)), 1);
+    let values = [0.0, d(0.5, 0.8), d(0.4, 0.8)];
+    // Which two were drawn can be told from their mean.
+    let (a, b) = [(0, 1), (0, 2), (1, 2)]
+        .map(|(i, j)| (values[i], values[j]))
+        .into_iter()
+        .find(|(a, b)| ((a + b) / 2.0 - edge.strength).abs() < 1e-12)
+        .expect("a mean of two of the three values");
+    let variance = (a - b).powi(2) / 2.0;
+    near(edge.std_error, (variance / 2.0 * (1.0 - 2.0 / 3.0)).sqrt());
+}
