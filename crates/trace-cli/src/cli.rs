@@ -5,17 +5,21 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
-/// What caused what in an event sequence? Causal discovery with autoregressive models.
+/// The whole command line.
 #[derive(Debug, Parser)]
-#[command(name = "trace", version, about, max_term_width = 100)]
+#[command(name = "trace", version, max_term_width = 100)]
+#[command(about = "What caused what in an event sequence? Causal discovery with autoregressive models.")]
+#[command(after_help = "Start with:\n  trace demo\nand then, on a log with one sequence of events a line:\n  \
+                  trace train events.jsonl --out model\n  \
+                  trace discover events.jsonl --model model --out results.jsonl --population population.json")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
     /// Worker threads [default: all cores]; results do not depend on it
-    #[arg(long, global = true, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, global = true, help_heading = "General", value_name = "T", allow_negative_numbers = true)]
     pub threads: Option<usize>,
     /// No progress and no remarks on standard error
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = "General")]
     pub quiet: bool,
 }
 
@@ -157,7 +161,7 @@ pub struct DiscoverArgs {
     /// Result file to write, one JSON line a sequence
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Only these sequences; may be given several times
+    /// Only these sequences; may be given several times. Sequences of a plain text log are called by their line number
     #[arg(long = "case", value_name = "ID")]
     pub cases: Vec<String>,
     #[command(flatten)]
@@ -309,6 +313,9 @@ pub struct EvaluateArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Decide anew by this threshold, in nats; needs results made with --all-pairs
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub threshold: Option<f64>,
     /// Count pairs of a type with itself in the summary
     #[arg(long)]
     pub self_loops: bool,
@@ -326,9 +333,12 @@ pub struct ExportArgs {
     /// Format
     #[arg(long, value_enum)]
     pub to: ExportFormat,
-    /// Which graph of each result
-    #[arg(long, value_enum, default_value_t = GraphKind::Sample)]
-    pub graph: GraphKind,
+    /// Which graph of each result [default: sample]; a population file has one of its own
+    #[arg(long, value_enum)]
+    pub graph: Option<GraphKind>,
+    /// Decide anew by this threshold, in nats; needs results made with --all-pairs
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub threshold: Option<f64>,
     /// Only these sequences; may be given several times
     #[arg(long = "case", value_name = "ID")]
     pub cases: Vec<String>,

@@ -65,13 +65,13 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
     if let Some(error) = error.downcast_ref::<trace_models::Error>() {
         return match error {
-            trace_models::Error::Io { source, .. } => io_code(source.kind()),
+            trace_models::Error::Io { error, .. } => io_code(error.kind()),
             _ => 2,
         };
     }
     if let Some(error) = error.downcast_ref::<trace_io::Error>() {
         return match error {
-            trace_io::Error::Io { source, .. } => io_code(source.kind()),
+            trace_io::Error::Io { error, .. } => io_code(error.kind()),
             _ => 2,
         };
     }

@@ -16,7 +16,7 @@ fn workplace() -> Workplace {
 #[test]
 fn logs() {
     let at = workplace();
-    let cases: [(&str, &[u8], &str); 19] = [
+    let cases: [(&str, &[u8], &str); 20] = [
         ("empty.jsonl", b"", "empty.jsonl: holds no sequence"),
         ("blank.txt", b"\n  \n\r\n", "blank.txt: holds no sequence"),
         (
@@ -59,6 +59,11 @@ fn logs() {
         ("zeros.txt", &[0; 64], "zeros.txt: line 1: event"),
         ("table.csv", b"case,event\na,A\n", "table.csv: .csv logs are not read by this version"),
         ("deep.jsonl", &[b'['; 5000], "deep.jsonl: line 1"),
+        (
+            "nanoseconds.jsonl",
+            b"{\"id\":\"a\",\"events\":[\"A\",\"B\"],\"times\":[1,1700000000123456789]}\n",
+            "is too large to be exact",
+        ),
         ("huge.jsonl", b"{\"id\":\"a\",\"events\":[\"A\",\"B\"],\"times\":[1,1e999]}\n", "huge.jsonl: line 1"),
     ];
     for (name, text, expected) in cases {
@@ -72,7 +77,7 @@ fn logs() {
     assert!(at.refuse("discover nowhere.jsonl --model model --out r.jsonl").contains("nowhere.jsonl"));
     assert!(at.refuse("discover model --model model --out r.jsonl").contains("is a folder; expected a file"));
     at.write("one.txt", "A A A\n");
-    assert!(at.refuse("train one.txt --out other").contains("only 1 event type"));
+    assert!(at.refuse("train one.txt --out other").contains("one.txt: events: only 1 type"));
 }
 
 #[test]
@@ -104,11 +109,16 @@ fn options() {
         ("--proposal gaussian", "--proposal"),
         ("--case nobody", "--case nobody: good.jsonl has no such sequence"),
         ("--population r.jsonl", "expected two different files"),
-        ("--population model", "is a folder"),
+        ("--population model", "model: is a folder"),
+        ("--population r.jsonl.partial", "expected two different files"),
+        ("--population model/p.json", "would be written into the model"),
+        ("--out -", "standard output cannot be replaced"),
+        ("--out /dev/full", "is not an ordinary file"),
         ("--frobnicate", "--frobnicate"),
     ];
     for (options, expected) in discover {
-        let said = at.refuse(&format!("discover good.jsonl --model model --out r.jsonl {options}"));
+        let out = if options.contains("--out") { "" } else { "--out r.jsonl" };
+        let said = at.refuse(&format!("discover good.jsonl --model model {out} {options}"));
         assert!(said.contains(expected), "{options}: {said}");
     }
     assert!(at.refuse("discover good.jsonl --model model --out good.jsonl").contains("would be written over the log"));
@@ -175,6 +185,31 @@ fn folders_that_are_not_ours_are_left_alone() {
 }
 
 #[test]
+#[cfg(unix)]
+fn links_are_followed_and_stay_links() {
+    let at = workplace();
+    std::fs::create_dir(at.path("store")).unwrap();
+    for name in ["r.jsonl", "p.json", "x.csv"] {
+        at.write(&format!("store/{name}"), "old");
+        std::os::unix::fs::symlink(at.path(&format!("store/{name}")), at.path(name)).unwrap();
+    }
+    at.run("discover good.jsonl --model model --out r.jsonl --population p.json -q");
+    at.run("export r.jsonl --to csv --out x.csv");
+    for name in ["r.jsonl", "p.json", "x.csv"] {
+        assert!(at.path(name).is_symlink() && at.read(&format!("store/{name}")) != "old");
+    }
+    std::os::unix::fs::symlink(at.path("model"), at.path("link")).unwrap();
+    at.run("train good.jsonl --out link -q --order 1");
+    assert!(at.path("link").is_symlink() && at.run("model info model").contains("largest lag it can see   0"));
+    std::os::unix::fs::symlink(at.path("nowhere"), at.path("dangling")).unwrap();
+    assert!(at.refuse("discover good.jsonl --model model --out dangling").contains("a link to nowhere"));
+    // A folder by a roundabout name is replaced all the same, and the one we are in is not.
+    at.run("train good.jsonl --out model/../model -q --order 2");
+    assert!(at.run("model info model").contains("largest lag it can see   1"));
+    assert!(at.refuse("train good.jsonl --out .").contains("is the folder you are in"));
+}
+
+#[test]
 fn results_and_truths() {
     let at = workplace();
     at.run("discover good.jsonl --model model --out r.jsonl --all-pairs --population p.json -q");
@@ -206,8 +241,11 @@ fn results_and_truths() {
         ("good.jsonl", "good.jsonl: line 1: expected a result as JSON: missing field `schema`"),
         ("nowhere.jsonl", "nowhere.jsonl"),
         ("r.jsonl ./r.jsonl", "./r.jsonl: given twice"),
+        ("r.jsonl --out ./r.jsonl", "./r.jsonl: is read from, and would be written over"),
+        ("r.jsonl --out /dev/full", "is not an ordinary file"),
     ] {
-        let said = at.refuse(&format!("aggregate {files} --out out.json"));
+        let out = if files.contains("--out") { "" } else { "--out out.json" };
+        let said = at.refuse(&format!("aggregate {files} {out}"));
         assert!(said.contains(expected), "{files}: {said}");
     }
     assert!(at.refuse("aggregate --out out.json").contains("FILE"));
@@ -233,6 +271,10 @@ fn results_and_truths() {
         ("cut.jsonl --to csv --out x.csv", "cut.jsonl: line 2"),
         ("r.jsonl --to csv --case z", "--case z: r.jsonl has no such sequence"),
         ("p.json --to csv --case a", "a population graph has no single sequences"),
+        ("p.json --to csv --graph sample", "--graph and --threshold: a population graph has one graph"),
+        ("r.jsonl --to csv --out r.jsonl", "is read from, and would be written over"),
+        ("kept.jsonl --to csv --threshold 0.1", "kept.jsonl: line 1: holds only the edges that were kept"),
+        ("r.jsonl --to csv --threshold NaN", "--threshold: NaN is not a strength"),
         ("r.jsonl --to pdf", "--to"),
     ] {
         let said = at.refuse(&format!("export {arguments}"));

@@ -136,6 +136,28 @@ fn a_population_is_never_pieced_together_from_other_runs() {
 }
 
 #[test]
+fn a_killed_run_with_a_population_can_be_resumed() {
+    let at = workplace();
+    at.run(&format!("{DISCOVER} --out whole.jsonl -q"));
+    let (whole, population) = (at.read("whole.jsonl"), at.read("p.json"));
+    std::fs::remove_file(at.path("p.json")).unwrap();
+    let mut child = start(&at, &format!("{DISCOVER} --out r.jsonl"));
+    wait_for_lines(&at, "r.jsonl.partial", 4);
+    // A second run must not write into the same file.
+    let said = at.try_run("discover process/events.jsonl --model process --out r.jsonl");
+    assert_eq!(said.status.code(), Some(2));
+    assert!(String::from_utf8(said.stderr).unwrap().contains("r.jsonl.partial: another run is writing it"));
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    at.run(&format!("{DISCOVER} --out r.jsonl --resume -q"));
+    assert!(at.read("r.jsonl") == whole && at.read("p.json") == population);
+    // Now there is nothing left to do.
+    let output = at.try_run(&format!("{DISCOVER} --out r.jsonl --resume"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("r.jsonl: complete already, nothing to continue"));
+    assert!(at.read("r.jsonl") == whole);
+}
+
+#[test]
 fn a_run_is_not_continued_as_another() {
     let at = workplace();
     let log = at.read("process/events.jsonl");
@@ -165,7 +187,9 @@ fn a_run_is_not_continued_as_another() {
     swapped.swap(0, 1);
     at.write("few.jsonl", swapped.join("\n"));
     let resume = &format!("{resume} --model process");
-    assert!(at.refuse(resume).contains("line 1: is the result of \"s0\", but the log has \"s1\" there"));
+    assert!(
+        at.refuse(resume).contains("line 1: is the result of another sequence (\"s0\") than the log has there (\"s1\"")
+    );
     at.write("few.jsonl", log.lines().take(4).collect::<Vec<_>>().join("\n"));
     at.run(&format!("{resume} -q"));
     assert!(at.read("r.jsonl") == done);

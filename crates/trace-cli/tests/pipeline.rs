@@ -228,7 +228,14 @@ fn unknown_events_can_be_left_out() {
     let output = at.try_run("discover new.txt --model model --out r.jsonl --unknown skip");
     assert!(output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("2 events the model does not know were left out"));
-    assert_eq!(lines(&at.read("r.jsonl"))[0]["events"], serde_json::json!(["A", "B", "C", "A"]));
+    let result = &lines(&at.read("r.jsonl"))[0];
+    assert_eq!(result["events"], serde_json::json!(["A", "B", "C", "A"]));
+    assert_eq!(result["skipped"], serde_json::json!([1, 4]));
+    // A truth counts positions as the log does: 2 → 3 is B → C, which is 1 → 2 in the result.
+    at.write("truth.jsonl", r#"{"id": 1, "edges": [{"cause": 2, "effect": 3}, {"cause": 3, "effect": 4}]}"#);
+    at.run("discover new.txt --model model --out r.jsonl --unknown skip -q --memory 1 --all-pairs --threshold 0");
+    let scores = json(&at.run("evaluate r.jsonl --truth truth.jsonl --json"));
+    assert_eq!((&scores["positions"]["recall"], &scores["true_edges_outside_tested_pairs"]), (&1.0.into(), &1.into()));
 }
 
 #[test]
@@ -244,6 +251,27 @@ fn standard_input_is_a_log_too() {
     run("discover - --model model --out r.jsonl -q", "log.txt");
     at.run("discover log.txt --model model --out s.jsonl -q");
     assert_eq!(at.read("r.jsonl"), at.read("s.jsonl"));
+}
+
+#[test]
+fn a_threshold_can_be_moved_later() {
+    let at = Workplace::new();
+    at.simulate("--vocabulary 200 --memory 2 --length 20 --sequences 4");
+    let discover =
+        |options: &str| at.run(&format!("discover process/events.jsonl --model process -q --particles 64 {options}"));
+    discover("--out low.jsonl --all-pairs");
+    discover("--out high.jsonl --all-pairs --threshold 0.5");
+    for command in ["export --to csv", "export --to csv --graph summary", "evaluate --truth process/truth.jsonl"] {
+        let (verb, options) = command.split_once(' ').unwrap();
+        let moved = at.run(&format!("{verb} low.jsonl {options} --threshold 0.5"));
+        let mut lines = moved.lines().collect::<Vec<_>>();
+        let made = at.run(&format!("{verb} high.jsonl {options}"));
+        let mut expected = made.lines().collect::<Vec<_>>();
+        lines.sort_unstable(); // summaries may list types in another order
+        expected.sort_unstable();
+        assert_eq!(lines, expected);
+        assert_ne!(moved, at.run(&format!("{verb} low.jsonl {options}")));
+    }
 }
 
 #[test]

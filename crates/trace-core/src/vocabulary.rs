@@ -99,7 +99,11 @@ impl Vocabulary {
             (Kind::Ids(size), EventName::Number(number)) => {
                 usize::try_from(*number).is_ok_and(|n| n < *size).then_some(EventId(*number as u32))
             }
-            (Kind::Ids(_), EventName::Text(text)) => self.id(&EventName::Number(text.parse().ok()?)),
+            (Kind::Ids(_), EventName::Text(text)) => {
+                // Only the number's own text: "007" and "+7" are other names, not type 7.
+                let number: u64 = text.parse().ok().filter(|number: &u64| number.to_string() == **text)?;
+                self.id(&EventName::Number(number))
+            }
             (Kind::Named { index, .. }, EventName::Text(text)) => index.get(text).copied(),
             (Kind::Named { index, .. }, EventName::Number(number)) => index.get(number.to_string().as_str()).copied(),
         }
@@ -133,6 +137,7 @@ mod tests {
     fn bare_ids_are_bounded() {
         let mut vocabulary = Vocabulary::ids(3);
         assert_eq!(vocabulary.id(&"2".into()), Some(EventId(2)));
+        assert_eq!((vocabulary.id(&"02".into()), vocabulary.id(&"+2".into())), (None, None));
         assert_eq!(vocabulary.id(&EventName::Number(3)), None);
         assert_eq!(vocabulary.id(&EventName::Number(u64::MAX)), None);
         assert_eq!(vocabulary.intern(&"new".into()), None);

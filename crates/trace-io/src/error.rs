@@ -8,12 +8,12 @@ use std::path::Path;
 #[non_exhaustive]
 pub enum Error {
     /// The system refused.
-    #[error("{file}: {source}")]
+    #[error("{file}: {error}")]
     Io {
         /// The file.
         file: String,
         /// What the system said.
-        source: io::Error,
+        error: io::Error,
     },
     /// A line is not what it should be.
     #[error("{file}: line {line}: {reason}")]
@@ -38,7 +38,7 @@ pub enum Error {
 impl Error {
     /// For `map_err` on file operations.
     pub fn io(file: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { file: file.as_ref().display().to_string(), source }
+        move |error| Self::Io { file: file.as_ref().display().to_string(), error }
     }
 
     pub(crate) fn line(file: &str, line: u64, reason: impl Into<String>) -> Self {

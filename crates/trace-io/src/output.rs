@@ -1,6 +1,6 @@
 //! Writing so that nothing half-written is ever seen.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,30 +8,50 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// Writes a whole file under a temporary name and then gives it its own.
-pub fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
-    let temporary = tempfile::Builder::new()
-        .prefix(".trace-")
-        .permissions_of_new_files()
-        .tempfile_in(folder_of(path))
-        .map_err(Error::io(path))?;
-    let mut writer = BufWriter::new(temporary.as_file());
-    fill(&mut writer).and_then(|()| writer.flush()).map_err(Error::io(path))?;
-    drop(writer);
-    temporary.persist(path).map_err(|error| Error::io(path)(error.error))?;
-    Ok(())
+/// The place to write that a path means: links are followed, and what is not an ordinary file is refused, because it
+/// would be replaced and not written to.
+pub fn resolve(path: &Path) -> Result<PathBuf, Error> {
+    if path == Path::new("-") {
+        return Err(Error::file(path, "standard output cannot be replaced at the end; expected a file to write"));
+    }
+    match path.canonicalize() {
+        Ok(there) if there.is_dir() => Err(Error::file(path, "is a folder; expected a file to write")),
+        Ok(there) if !there.is_file() => Err(Error::file(path, "is not an ordinary file; expected one to write")),
+        Ok(there) if path.is_symlink() => Ok(there),
+        Err(_) if path.is_symlink() => Err(Error::file(path, "is a link to nowhere; expected a file to write")),
+        _ => Ok(path.to_owned()),
+    }
 }
 
-/// Whether a file can be written at this place; better known before hours of work than after.
-pub fn check_writable(path: &Path) -> Result<(), Error> {
-    if path.is_dir() {
-        return Err(Error::file(path, "is a folder; expected a file to write"));
-    }
-    tempfile::Builder::new().prefix(".trace-").tempfile_in(folder_of(path)).map(drop).map_err(Error::io(path))
+/// Like [`resolve`], and whether the file can be written there: better known before hours of work than after.
+pub fn check_writable(path: &Path) -> Result<PathBuf, Error> {
+    let place = resolve(path)?;
+    tempfile::Builder::new().prefix(".trace-").tempfile_in(folder_of(&place)).map_err(Error::io(path))?;
+    Ok(place)
+}
+
+/// Whether two paths mean the same file.
+pub fn same_file(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Writes a whole file under a temporary name and then gives it its own.
+pub fn write_whole(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Error> {
+    let place = resolve(path)?;
+    let temporary = tempfile::Builder::new()
+        .prefix(".trace-")
+        .permissions_of_new_files()
+        .tempfile_in(folder_of(&place))
+        .map_err(Error::io(path))?;
+    let mut writer = BufWriter::new(temporary.as_file());
+    fill(&mut writer).and_then(|()| writer.flush()).map_err(Error::io(path))?;
+    drop(writer);
+    temporary.persist(place).map_err(|error| Error::io(path)(error.error))?;
+    Ok(())
 }
 
 /// Writes a value as JSON, all at once.
@@ -77,16 +97,20 @@ pub fn partial_path(path: &Path) -> PathBuf {
 impl PartialFile {
     /// Starts an empty partial file.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let partial = partial_path(path);
-        let file = File::create(&partial).map_err(Error::io(&partial))?;
-        Ok(Self { path: path.to_owned(), partial, writer: BufWriter::new(file) })
+        Self::continue_at(path, 0)
     }
 
     /// Continues a partial file after its first `bytes` bytes; what follows them is cut off.
     pub fn continue_at(path: &Path, bytes: u64) -> Result<Self, Error> {
         let partial = partial_path(path);
-        let mut file = OpenOptions::new().write(true).open(&partial).map_err(Error::io(&partial))?;
-        file.set_len(bytes).and_then(|()| file.seek(SeekFrom::End(0))).map_err(Error::io(&partial))?;
+        let io = |error| Error::io(&partial)(error);
+        let mut file = OpenOptions::new().write(true).create(true).truncate(false).open(&partial).map_err(io)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(Error::file(&partial, "another run is writing it")),
+            // Some file systems cannot lock; then nobody can.
+            Err(TryLockError::Error(_)) | Ok(()) => {}
+        }
+        file.set_len(bytes).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
         Ok(Self { path: path.to_owned(), partial, writer: BufWriter::new(file) })
     }
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use trace_core::theory::ErrorBound;
 use trace_core::{
-    DensityModel, Divergence, Edge, EventSequence, History, Intervention, Memory, Particles, Plan, Position, Proposal,
-    SampleGraph, SummaryGraph, Threshold, Vocabulary,
+    DensityModel, Divergence, Edge, EventId, EventSequence, History, Intervention, Memory, Particles, Plan, Position,
+    Proposal, SampleGraph, SummaryGraph, Threshold, Vocabulary,
 };
 
 use crate::Error;
@@ -210,6 +210,20 @@ impl ResultEdge {
         self.kept.unwrap_or(true)
     }
 
+    fn as_edge(&self) -> Edge {
+        Edge {
+            cause: Position(self.cause),
+            effect: Position(self.effect),
+            strength: self.strength,
+            std_error: self.std_error,
+            particles: self.particles,
+            log_ratio: self.log_ratio,
+            probability: self.probability,
+            probability_replaced: self.probability_replaced,
+            kept: self.is_kept(),
+        }
+    }
+
     fn new(edge: &Edge, sequence: &EventSequence, all_pairs: bool) -> Self {
         let Position(cause) = edge.cause;
         let Position(effect) = edge.effect;
@@ -227,6 +241,22 @@ impl ResultEdge {
             kept: all_pairs.then_some(edge.kept),
         }
     }
+}
+
+/// The summary graph as results have it.
+fn summarise(graph: &SampleGraph, self_loops: bool, name: impl Fn(EventId) -> Name) -> Vec<ResultSummary> {
+    SummaryGraph::new(graph, self_loops)
+        .edges()
+        .iter()
+        .map(|edge| ResultSummary {
+            cause: name(edge.cause),
+            effect: name(edge.effect),
+            strength: edge.strength,
+            mean_strength: Some(edge.mean_strength),
+            count: edge.count as u64,
+            lags: edge.lags.iter().map(|lag| lag.0).collect(),
+        })
+        .collect()
 }
 
 /// All edges of one sequence between two types.
@@ -263,6 +293,10 @@ pub struct ResultLine {
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
+    /// Positions in the log of events that the model does not know; they are not among `events`, and positions here
+    /// count without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<u32>,
     /// The sample graph.
     pub edges: Vec<ResultEdge>,
     /// The summary graph.
@@ -295,18 +329,7 @@ impl ResultLine {
             .filter(|pair| pair.kept || options.all_pairs)
             .map(|pair| ResultEdge::new(pair, sequence, options.all_pairs))
             .collect();
-        let summary = SummaryGraph::new(graph, options.self_loops)
-            .edges()
-            .iter()
-            .map(|edge| ResultSummary {
-                cause: name(edge.cause),
-                effect: name(edge.effect),
-                strength: edge.strength,
-                mean_strength: Some(edge.mean_strength),
-                count: edge.count as u64,
-                lags: edge.lags.iter().map(|lag| lag.0).collect(),
-            })
-            .collect();
+        let summary = summarise(graph, options.self_loops, name);
         Self {
             schema: RESULT_SCHEMA.to_owned(),
             id: sequence.id.clone(),
@@ -314,6 +337,7 @@ impl ResultLine {
             model: model.clone(),
             events: sequence.events.iter().map(|event| name(*event)).collect(),
             times: sequence.times.clone(),
+            skipped: Vec::new(),
             edges,
             summary,
         }
@@ -325,10 +349,50 @@ impl ResultLine {
         self.edges.len() == tested && self.edges.iter().all(|edge| edge.kept.is_some())
     }
 
+    /// Where a position of the log is among `events`; `None` if it was left out.
+    pub fn position_of(&self, logged: u32) -> Option<u32> {
+        match self.skipped.binary_search(&logged) {
+            Ok(_) => None,
+            Err(before) => Some(logged - before as u32),
+        }
+    }
+
+    /// Decides anew what is kept; an error says why that cannot be.
+    pub fn move_threshold(&mut self, threshold: f64) -> Result<(), String> {
+        if !self.has_all_pairs() {
+            return Err(
+                "holds only the edges that were kept; a threshold can be moved in results made with --all-pairs"
+                    .to_owned(),
+            );
+        }
+        self.settings.threshold = threshold;
+        self.settings.threshold_rule = fixed();
+        // Whether the run kept self-loops shows only where it found some.
+        let self_loops = self.summary.iter().any(|edge| edge.cause == edge.effect);
+        for edge in &mut self.edges {
+            edge.kept = Some(edge.strength > threshold);
+        }
+        let mut names: Vec<&Name> = Vec::new();
+        let mut ids: FxHashMap<&Name, EventId> = FxHashMap::default();
+        let mut events = Vec::with_capacity(self.events.len());
+        for name in &self.events {
+            events.push(*ids.entry(name).or_insert_with(|| {
+                names.push(name);
+                EventId(names.len() as u32 - 1)
+            }));
+        }
+        let graph = SampleGraph::new(events, self.edges.iter().map(ResultEdge::as_edge).collect(), threshold);
+        self.summary = summarise(&graph, self_loops, |id| names[id.index()].clone());
+        Ok(())
+    }
+
     /// What is wrong with the line, if anything.
     fn fault(&self) -> Option<String> {
         if self.schema != RESULT_SCHEMA {
             return Some(format!("expected schema {RESULT_SCHEMA:?}, found {:?}", self.schema));
+        }
+        if !self.skipped.is_sorted_by(|a, b| a < b) {
+            return Some("skipped: expected ascending positions".to_owned());
         }
         let length = self.events.len();
         for edge in &self.edges {

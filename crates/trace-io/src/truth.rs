@@ -44,17 +44,25 @@ pub struct TruthEdge {
     /// Its strength, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strength: Option<f64>,
+    /// In results with all pairs that stand in for a truth: whether the pair is an edge.
+    #[serde(default = "yes", skip_serializing)]
+    pub kept: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// Reads a truth file, by sequence id.
 pub fn read_truth(path: &Path) -> Result<FxHashMap<String, TruthLine>, Error> {
     let mut lines = Lines::open(path)?;
     let mut all: FxHashMap<String, TruthLine> = FxHashMap::default();
-    while let Some((number, line)) = lines.next_json::<TruthLine>(r#"a truth like {"id": "v1", "edges": […]}"#)? {
+    while let Some((number, mut line)) = lines.next_json::<TruthLine>(r#"a truth like {"id": "v1", "edges": […]}"#)? {
         if let Some(edge) = line.edges.iter().find(|edge| edge.cause >= edge.effect) {
             let reason = format!("the cause at {} does not come before its effect at {}", edge.cause, edge.effect);
             return Err(Error::line(&lines.file, number, reason));
         }
+        line.edges.retain(|edge| edge.kept);
         let id = line.id.clone();
         if all.insert(id.clone(), line).is_some() {
             return Err(Error::line(&lines.file, number, format!("id {id:?} occurs twice")));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use serde_json::json;
-use trace_io::export::{Drawing, Format, write};
+use trace_io::export::{Drawing, Format, Kind, write};
 use trace_io::result::ResultLine;
 
 const HOSTILE: [&str; 7] = [
@@ -37,7 +37,7 @@ fn line() -> ResultLine {
 
 fn export(drawing: Drawing, format: Format) -> String {
     let mut out = Vec::new();
-    write([drawing].into_iter(), format, &mut out).unwrap();
+    write(drawing.kind, [drawing].into_iter(), format, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -71,8 +71,8 @@ fn csv_gives_every_name_back() {
         assert_eq!(&row[2], HOSTILE[cause]);
         assert_eq!(&row[0], "a <b> \"c\"");
     }
-    let empty = export(Drawing { name: "none".to_owned(), nodes: vec![], links: vec![] }, Format::Csv);
-    assert_eq!(empty, "graph,cause,effect\n");
+    let empty = Drawing { kind: Kind::Summary, name: "none".to_owned(), nodes: vec![], links: vec![] };
+    assert_eq!(export(empty, Format::Csv), "graph,cause,effect,strength,mean_strength,count,lags\n");
 }
 
 #[test]
@@ -131,7 +131,11 @@ fn dot_quotes_every_name() {
     assert!(text.contains(r#"[label="comma, \"quotes\" and 'more'"]"#));
     assert!(text.contains(r#"[label="back\\slash\\N"]"#));
     assert!(text.contains(r#"[label="new\nline	tab"]"#));
-    assert!(text.contains("n0 -> n1 [label=\"0.50\", penwidth=2.00, strength=0.5, count=1, lags=\"1\"];"));
+    assert!(
+        text.contains(
+            "n0 -> n1 [label=\"0.50\", penwidth=2.00, strength=0.5, mean_strength=0.5, count=1, lags=\"1\"];"
+        )
+    );
     // Quotes come in pairs on every line, escaped ones aside.
     for line in text.lines() {
         assert_eq!(line.replace("\\\\", "").replace("\\\"", "").matches('"').count() % 2, 0, "{line}");

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::hash::Hasher;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -134,7 +134,7 @@ fn fingerprint(folder: &Path) -> Result<String, Error> {
 
 /// `config.json` with errors that name what is missing.
 pub(crate) struct Config<'a> {
-    pub(crate) path: std::path::PathBuf,
+    pub(crate) path: PathBuf,
     pub(crate) values: &'a BTreeMap<String, Value>,
 }
 
@@ -241,8 +241,8 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 /// An older folder of that name is replaced at that moment if [`check_replaceable`] allows it.
 pub fn write_folder<E: From<Error>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     check_replaceable(folder)?;
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::create_dir_all(parent).map_err(Error::io(parent))?;
+    let folder = &resolve(folder)?;
+    let parent = folder.parent().unwrap_or(Path::new("/"));
     let temporary = tempfile::Builder::new().prefix(".trace-").tempdir_in(parent).map_err(Error::io(parent))?;
     let (new, old) = (temporary.path().join("new"), temporary.path().join("old"));
     fs::create_dir(&new).map_err(Error::io(&new))?;
@@ -259,6 +259,17 @@ pub fn write_folder<E: From<Error>>(folder: &Path, fill: impl FnOnce(&Path) -> R
     Ok(())
 }
 
+/// The place that a path means, with links followed and dots gone, so that it can be renamed to.
+fn resolve(folder: &Path) -> Result<PathBuf, Error> {
+    if let Ok(there) = folder.canonicalize() {
+        return Ok(there);
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = folder.file_name().ok_or_else(|| Error::folder(folder, "is not the name of a folder"))?;
+    fs::create_dir_all(parent).map_err(Error::io(parent))?;
+    Ok(parent.canonicalize().map_err(Error::io(parent))?.join(name))
+}
+
 /// What a folder written by this software may hold.
 const OURS: [&str; 6] = [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "truth.jsonl"];
 
@@ -269,6 +280,12 @@ pub fn check_replaceable(folder: &Path) -> Result<(), Error> {
     }
     if !folder.is_dir() {
         return Err(Error::folder(folder, "is a file; expected a folder to write, or a name that is free"));
+    }
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    if let (Ok(folder), Ok(here)) = (folder.canonicalize(), here)
+        && here.starts_with(&folder)
+    {
+        return Err(Error::folder(&folder, "is the folder you are in; expected another one to write"));
     }
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let name = entry.map_err(Error::io(folder))?.file_name();

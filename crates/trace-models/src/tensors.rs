@@ -10,7 +10,7 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use safetensors::tensor::{Metadata, serialize_to_file};
-use safetensors::{Dtype, View};
+use safetensors::{Dtype, SafeTensorError, View};
 
 use crate::Error;
 
@@ -210,7 +210,11 @@ impl View for &AnyTensor<'_> {
 pub(crate) fn write(path: &Path, tensors: &[(&str, AnyTensor<'_>)]) -> Result<(), Error> {
     // The crate makes the file private; a model is as public as anything else its user writes.
     let usual = File::create(path).and_then(|file| file.metadata()).map_err(Error::io(path))?.permissions();
-    serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), None, path)
-        .map_err(|error| Error::folder(path, error.to_string()))?;
+    serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), None, path).map_err(
+        |error| match error {
+            SafeTensorError::IoError(error) => Error::io(path)(error),
+            other => Error::folder(path, other.to_string()),
+        },
+    )?;
     std::fs::set_permissions(path, usual).map_err(Error::io(path))
 }

@@ -136,7 +136,7 @@ fn bad_specs_are_named() {
     assert!(error(2, NgramSpec { order: Some(0), ..NgramSpec::default() }).starts_with("order: 0"));
     assert!(error(2, NgramSpec { held_out: f64::NAN, ..NgramSpec::default() }).starts_with("held-out: NaN"));
     assert!(error(2, NgramSpec { held_out: 1.0, ..NgramSpec::default() }).starts_with("held-out: 1"));
-    assert!(error(1, NgramSpec::default()).contains("1 event type"));
+    assert!(error(1, NgramSpec::default()).contains("events: only 1 type"));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn a_folder_gives_the_same_process_back() {
     let folder = tempfile::tempdir().unwrap();
     for redundancy in [0.0, 0.6] {
         let mut process = process(40, 3, redundancy, 11);
-        process.set_entropy(1.5);
+        process.set_entropy(0.0, 0, 1);
         process.save(folder.path(), &serde_json::Map::new()).unwrap();
         let opened = open(folder.path()).unwrap();
         let events: Vec<EventId> = (0..20).map(|i| EventId(i * 7 % 40)).collect();

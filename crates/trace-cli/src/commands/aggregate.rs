@@ -9,11 +9,13 @@ use trace_io::population::{PopulationFile, add_result, is_population};
 use trace_io::result::{ResultModel, ResultReader, ResultSettings};
 use trace_io::{Name, output};
 
+use super::keep_inputs;
 use crate::cli::AggregateArgs;
 use crate::failure::Failure;
 use crate::progress::say;
 
 pub fn run(args: &AggregateArgs, quiet: bool) -> anyhow::Result<()> {
+    keep_inputs(&args.out, &args.files)?;
     output::check_writable(&args.out)?;
     let mut merged = Merged::default();
     let mut paths = BTreeSet::new();
@@ -21,7 +23,7 @@ pub fn run(args: &AggregateArgs, quiet: bool) -> anyhow::Result<()> {
         if path.canonicalize().is_ok_and(|path| !paths.insert(path)) {
             return Err(Failure::usage(format!("{}: given twice; its sequences would count double", path.display())));
         }
-        if is_population(path)? {
+        if path != Path::new("-") && is_population(path)? {
             let file = PopulationFile::read(path)?;
             merged.must_match(&file.settings, &file.model, path, None)?;
             merged.graph.merge(&file.graph());

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde_json::{Map, json};
-use trace_core::theory::{Fitness, redundancy};
+use trace_core::theory::Fitness;
 use trace_core::{
     DensityModel, Discovery, Divergence, EventId, EventSequence, Particles, Proposal, SampleGraph, Vocabulary,
 };
@@ -45,12 +45,12 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
     say(quiet, format_args!("1. simulating: {VOCABULARY} event types, each event depends on the {MEMORY} before it"));
     let mut process = Process::draw(&spec)?;
     let (training, asked, entropy) = simulate(&process, args.seed);
-    process.set_entropy(entropy);
+    process.set_entropy(entropy, (TRAINED_ON + ASKED_ABOUT) * (LENGTH - MEMORY), args.seed);
     say(
         quiet,
         format_args!(
             "   {TRAINED_ON} sequences of {LENGTH} events to train on, {ASKED_ABOUT} to ask about; redundancy {:.2}",
-            redundancy(entropy, VOCABULARY)
+            process.fitness().redundancy(VOCABULARY).unwrap_or(f64::NAN)
         ),
     );
 
@@ -124,10 +124,10 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sequences to train on, sequences to ask about, and the entropy of an event.
+/// Sequences to train on, sequences to ask about, and the sum of their entropies.
 fn simulate(process: &Process, seed: u64) -> (Vec<EventSequence>, Vec<EventSequence>, f64) {
     let all = process.simulate(seed, 0, TRAINED_ON + ASKED_ABOUT, LENGTH);
-    let entropy = all.iter().map(|s| s.entropy).sum::<f64>() / (all.len() * (LENGTH - MEMORY)) as f64;
+    let entropy = all.iter().map(|s| s.entropy).sum::<f64>();
     let mut sequences: Vec<EventSequence> =
         all.into_iter().enumerate().map(|(i, s)| EventSequence::new(format!("s{i}"), s.events)).collect();
     let asked = sequences.split_off(TRAINED_ON);

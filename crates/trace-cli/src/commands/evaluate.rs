@@ -13,11 +13,13 @@ use trace_io::population::{PopulationFile, is_population};
 use trace_io::result::{ResultLine, ResultReader};
 use trace_io::truth::{TruthLine, read_truth, read_type_pairs};
 
+use super::check_threshold;
 use crate::cli::EvaluateArgs;
 use crate::failure::Failure;
 use crate::table;
 
 pub fn run(args: &EvaluateArgs) -> anyhow::Result<()> {
+    check_threshold(args.threshold)?;
     let text = if args.results != Path::new("-") && is_population(&args.results)? {
         evaluate_population(args)?
     } else {
@@ -38,6 +40,8 @@ pub struct Scored {
     unscored: usize,
     /// How the truth was measured.
     truths: BTreeSet<String>,
+    /// Whether the results measured something else than the truth did.
+    other_divergence: bool,
     self_loops: bool,
 }
 
@@ -50,10 +54,18 @@ impl Scored {
     /// Adds one sequence; an error says what does not fit.
     pub fn add(&mut self, line: &ResultLine, truth: &TruthLine) -> Result<(), String> {
         let length = line.events.len();
-        if let Some(edge) = truth.edges.iter().find(|edge| edge.effect as usize >= length) {
-            return Err(format!("the truth of {:?} has an effect at {} of {length} events", line.id, edge.effect));
+        let logged = length + line.skipped.len();
+        if let Some(edge) = truth.edges.iter().find(|edge| edge.effect as usize >= logged) {
+            return Err(format!("the truth of {:?} has an effect at {} of {logged} events", line.id, edge.effect));
         }
-        let mut true_pairs: FxHashSet<(u32, u32)> = truth.edges.iter().map(|edge| (edge.cause, edge.effect)).collect();
+        // The truth counts as the log does; what touches an event that was left out cannot be scored.
+        let mut true_pairs: FxHashSet<(u32, u32)> = FxHashSet::default();
+        for edge in &truth.edges {
+            match (line.position_of(edge.cause), line.position_of(edge.effect)) {
+                (Some(cause), Some(effect)) => _ = true_pairs.insert((cause, effect)),
+                _ => self.outside += 1,
+            }
+        }
         let found: FxHashMap<(u32, u32), (bool, f64)> =
             line.edges.iter().map(|edge| ((edge.cause, edge.effect), (edge.is_kept(), edge.strength))).collect();
         let all_pairs = line.has_all_pairs();
@@ -87,6 +99,7 @@ impl Scored {
             let draws = truth.draws.as_ref().map_or(String::new(), |draws| format!(", draws {}", plain(draws)));
             let threshold = truth.threshold.map_or(String::new(), |threshold| format!(", above {threshold} nats"));
             self.truths.insert(format!("{divergence}{draws}{threshold}"));
+            self.other_divergence |= *divergence != line.settings.divergence;
         }
         Ok(())
     }
@@ -130,6 +143,9 @@ impl Scored {
             text += &format!("; truth: {}", self.truths.iter().cloned().collect::<Vec<_>>().join(" and "));
         }
         text.push('\n');
+        if self.other_divergence {
+            text += "warning: results and truth measure different divergences, so their strengths do not compare\n";
+        }
         if self.outside > 0 {
             text += &format!(
                 "{} true edges lie outside the tested pairs (memory, context) and are not scored\n",
@@ -161,7 +177,10 @@ fn evaluate_results(args: &EvaluateArgs) -> anyhow::Result<Scored> {
     let mut truths = read_truth(&args.truth)?;
     let mut reader = ResultReader::open(&args.results)?;
     let mut scored = Scored::new(args.self_loops);
-    while let Some((number, line)) = reader.next_result()? {
+    while let Some((number, mut line)) = reader.next_result()? {
+        if let Some(threshold) = args.threshold {
+            line.move_threshold(threshold).map_err(|reason| reader.complain(number, reason))?;
+        }
         let Some(truth) = truths.remove(&line.id) else {
             let reason = format!("no truth for sequence {:?} in {}", line.id, args.truth.display());
             return Err(reader.complain(number, reason).into());
@@ -176,6 +195,9 @@ fn evaluate_results(args: &EvaluateArgs) -> anyhow::Result<Scored> {
 }
 
 fn evaluate_population(args: &EvaluateArgs) -> anyhow::Result<String> {
+    if args.threshold.is_some() {
+        return Err(Failure::usage("--threshold: a population graph has a rule of its own"));
+    }
     let file = PopulationFile::read(&args.results)?;
     if !args.truth.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
         return Err(Failure::usage(format!(

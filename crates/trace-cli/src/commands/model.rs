@@ -82,8 +82,9 @@ fn as_text(args: &ModelInfoArgs, opened: &OpenModel) -> String {
                      The held-out loss beside that of event frequencies says what the model has learnt.\n";
         }
         Some(bound) if bound.is_vacuous() => {
-            text += "\nThe bound is vacuous: its noise floor reaches ln 2, the largest mean strength there can be, or\n\
-                     its premises do not hold. That is usual for trained models and says nothing about actual errors.\n";
+            text += "\nThe bound is vacuous: its noise floor reaches ln 2, more than one event can tell about whether another\n\
+                     happens, or its premises do not hold. That is usual for trained models and says nothing about actual\n\
+                     errors.\n";
         }
         Some(_) => {}
     }

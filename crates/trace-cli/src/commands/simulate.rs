@@ -57,7 +57,12 @@ impl TruthSpec {
         let edges = found
             .graph
             .edges()
-            .map(|edge| TruthEdge { cause: edge.cause.0, effect: edge.effect.0, strength: Some(edge.strength) })
+            .map(|edge| TruthEdge {
+                cause: edge.cause.0,
+                effect: edge.effect.0,
+                strength: Some(edge.strength),
+                kept: true,
+            })
             .collect();
         Ok(TruthLine {
             id: String::new(),
@@ -172,8 +177,7 @@ fn fill(folder: &Path, args: &ScmArgs, process: &mut Process, quiet: bool) -> an
     progress.finish();
 
     let dependent = args.sequences * args.length.saturating_sub(args.memory);
-    let flat = (args.vocabulary as f64).ln();
-    process.set_entropy(if dependent == 0 { flat } else { (entropy / dependent as f64).clamp(0.0, flat) });
+    process.set_entropy(entropy, dependent, args.seed);
     let mut record = Map::new();
     record.insert("command".to_owned(), json!("simulate scm"));
     record.insert("sequences".to_owned(), json!(args.sequences));

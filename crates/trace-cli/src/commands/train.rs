@@ -23,13 +23,12 @@ pub fn run(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
 
 fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     check_replaceable(&args.out)?;
-    if let (Ok(log), Ok(out)) = (args.log.canonicalize(), args.out.canonicalize())
-        && log.starts_with(&out)
-    {
-        return Err(Failure::usage(format!(
-            "{}: holds the log; expected another folder for the model",
-            args.out.display()
-        )));
+    for (input, what) in [(Some(&args.log), "the log"), (args.process.as_ref(), "the process")] {
+        let places = input.and_then(|input| Some((input.canonicalize().ok()?, args.out.canonicalize().ok()?)));
+        if places.is_some_and(|(input, out)| input.starts_with(out)) {
+            let out = args.out.display();
+            return Err(Failure::usage(format!("{out}: holds {what}; expected another folder for the model")));
+        }
     }
     let process = args.process.as_deref().map(trace_models::open).transpose().context("--process")?;
     let mut vocabulary = Vocabulary::named();
@@ -45,7 +44,7 @@ fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
         ),
     );
     let spec = NgramSpec { order: args.order.0, held_out: args.held_out, seed: args.seed };
-    let mut trained = ngram::train(&log.sequences, vocabulary.len(), &spec)?;
+    let mut trained = ngram::train(&log.sequences, vocabulary.len(), &spec).with_context(|| log.name.clone())?;
     if let Some(process) = &process {
         let entropy = process_entropy(&*process.model, &process.vocabulary, &log.sequences, &trained, &vocabulary)?;
         let fitness = Fitness { entropy: Some(entropy), ..trained.model.fitness() };

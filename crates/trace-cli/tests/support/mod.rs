@@ -33,7 +33,7 @@ impl Workplace {
                     walk(&path, all);
                     all.insert(path, Vec::new());
                 } else {
-                    all.insert(path.clone(), std::fs::read(path).unwrap());
+                    all.insert(path.clone(), std::fs::read(path).unwrap_or_default()); // a link to nowhere
                 }
             }
         }

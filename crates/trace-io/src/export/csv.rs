@@ -1,31 +1,36 @@
-//! CSV: one row an edge, with the labels of its ends.
+//! CSV: one row an edge, with what is known of its ends.
 
 use std::io::{self, Write};
 
-use super::{Attribute, Drawing, Node};
+use super::{Attribute, Drawing, Kind, Node};
 
-pub(super) fn write(drawings: impl Iterator<Item = Drawing>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(kind: Kind, drawings: impl Iterator<Item = Drawing>, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
-    let mut header = false;
+    // Also where no row follows: a table without a header is a broken file to its readers.
+    writer.write_record(header(kind)).map_err(plain)?;
     for drawing in drawings {
         for link in &drawing.links {
-            let (from, to) = (&drawing.nodes[link.from], &drawing.nodes[link.to]);
-            let ends = ends(from, "cause").into_iter().chain(ends(to, "effect"));
-            let mut row = vec![("graph".to_owned(), drawing.name.clone())];
-            row.extend(ends);
-            row.extend(link.attributes.iter().map(|(name, value)| ((*name).to_owned(), text(value))));
-            if !header {
-                writer.write_record(row.iter().map(|field| &field.0)).map_err(plain)?;
-                header = true;
-            }
-            writer.write_record(row.iter().map(|field| &field.1)).map_err(plain)?;
+            let mut row = vec![drawing.name.clone()];
+            row.extend(end(&drawing.nodes[link.from]));
+            row.extend(end(&drawing.nodes[link.to]));
+            row.extend(link.attributes.iter().map(|(_, value)| text(value)));
+            writer.write_record(row).map_err(plain)?;
         }
     }
-    if !header {
-        // A table without rows still has a header, or readers take it for a broken file.
-        writer.write_record(["graph", "cause", "effect"]).map_err(plain)?;
-    }
     writer.flush()
+}
+
+/// `graph`, the attributes of the ends as `cause`, `cause_position` and so on, those of the edge.
+fn header(kind: Kind) -> Vec<String> {
+    let mut columns = vec!["graph".to_owned()];
+    for role in ["cause", "effect"] {
+        columns.extend(kind.node_attributes().iter().map(|name| match *name {
+            "event" => role.to_owned(),
+            name => format!("{role}_{name}"),
+        }));
+    }
+    columns.extend(kind.link_attributes().iter().map(|name| (*name).to_owned()));
+    columns
 }
 
 /// The system's own error where there is one, so that a closed pipe is known as such.
@@ -36,15 +41,8 @@ fn plain(error: csv::Error) -> io::Error {
     }
 }
 
-/// The attributes of a node as columns `cause`, `cause_position` and so on.
-fn ends(node: &Node, role: &str) -> Vec<(String, String)> {
-    node.attributes
-        .iter()
-        .map(|(name, value)| {
-            let column = if *name == "event" { role.to_owned() } else { format!("{role}_{name}") };
-            (column, text(value))
-        })
-        .collect()
+fn end(node: &Node) -> impl Iterator<Item = String> {
+    node.attributes.iter().map(|(_, value)| text(value))
 }
 
 fn text(value: &Attribute) -> String {

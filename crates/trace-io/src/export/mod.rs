@@ -49,9 +49,67 @@ pub struct Link {
     pub attributes: Vec<(&'static str, Attribute)>,
 }
 
+/// Which graph a drawing shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Positions of one sequence.
+    Sample,
+    /// Types of one sequence.
+    Summary,
+    /// Types of many sequences.
+    Population,
+}
+
+impl Kind {
+    /// The attributes of nodes.
+    const fn node_attributes(self) -> &'static [&'static str] {
+        match self {
+            Self::Sample => &["position", "event"],
+            Self::Summary | Self::Population => &["event"],
+        }
+    }
+
+    /// The attributes of edges.
+    const fn link_attributes(self) -> &'static [&'static str] {
+        match self {
+            Self::Sample => &[
+                "lag",
+                "strength",
+                "std_error",
+                "particles",
+                "log_ratio",
+                "probability",
+                "probability_replaced",
+                "tied",
+            ],
+            Self::Summary => &["strength", "mean_strength", "count", "lags"],
+            Self::Population => &[
+                "score",
+                "unsigned_score",
+                "sequences",
+                "opportunities",
+                "kept_count",
+                "mean_strength",
+                "strength_spread",
+                "mean_log_ratio",
+                "log_ratio_spread",
+                "lags",
+            ],
+        }
+    }
+
+    /// Values in the order of the attributes' names.
+    fn link<const N: usize>(self, from: usize, to: usize, values: [Attribute; N]) -> Link {
+        debug_assert_eq!(N, self.link_attributes().len());
+        Link { from, to, attributes: self.link_attributes().iter().copied().zip(values).collect() }
+    }
+}
+
 /// A graph to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
+    /// Which graph it is.
+    pub kind: Kind,
     /// Name of the graph: a sequence's id, or `population`.
     pub name: String,
     /// Its nodes.
@@ -73,11 +131,16 @@ pub enum Format {
     Graphml,
 }
 
-/// Writes drawings one after another.
-pub fn write(drawings: impl Iterator<Item = Drawing>, format: Format, out: &mut dyn Write) -> io::Result<()> {
+/// Writes drawings of one kind one after another.
+pub fn write(
+    kind: Kind,
+    drawings: impl Iterator<Item = Drawing>,
+    format: Format,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     match format {
         Format::Json => json::write(drawings, out),
-        Format::Csv => csv::write(drawings, out),
+        Format::Csv => csv::write(kind, drawings, out),
         Format::Dot => dot::write(drawings, out),
         Format::Graphml => graphml::write(drawings, out),
     }
@@ -102,22 +165,21 @@ impl Drawing {
             .edges
             .iter()
             .filter(|edge| edge.is_kept())
-            .map(|edge| Link {
-                from: edge.cause as usize,
-                to: edge.effect as usize,
-                attributes: vec![
-                    ("lag", Attribute::Count(u64::from(edge.lag))),
-                    ("strength", Attribute::Number(edge.strength)),
-                    ("std_error", Attribute::Number(edge.std_error)),
-                    ("particles", Attribute::Count(u64::from(edge.particles))),
-                    ("log_ratio", Attribute::Number(edge.log_ratio)),
-                    ("probability", Attribute::Number(edge.probability)),
-                    ("probability_replaced", Attribute::Number(edge.probability_replaced)),
-                    ("tied", Attribute::Flag(edge.tied)),
-                ],
+            .map(|edge| {
+                let values = [
+                    Attribute::Count(u64::from(edge.lag)),
+                    Attribute::Number(edge.strength),
+                    Attribute::Number(edge.std_error),
+                    Attribute::Count(u64::from(edge.particles)),
+                    Attribute::Number(edge.log_ratio),
+                    Attribute::Number(edge.probability),
+                    Attribute::Number(edge.probability_replaced),
+                    Attribute::Flag(edge.tied),
+                ];
+                Kind::Sample.link(edge.cause as usize, edge.effect as usize, values)
             })
             .collect();
-        Self { name: line.id.clone(), nodes, links }
+        Self { kind: Kind::Sample, name: line.id.clone(), nodes, links }
     }
 
     /// The summary graph of one result: types and the edges between them.
@@ -126,17 +188,17 @@ impl Drawing {
         let links = line
             .summary
             .iter()
-            .map(|edge| Link {
-                from: types.index(&edge.cause.0),
-                to: types.index(&edge.effect.0),
-                attributes: vec![
-                    ("strength", Attribute::Number(edge.strength)),
-                    ("count", Attribute::Count(edge.count)),
-                    ("lags", Attribute::Text(joined(edge.lags.iter()))),
-                ],
+            .map(|edge| {
+                let values = [
+                    Attribute::Number(edge.strength),
+                    Attribute::Number(edge.mean_strength.unwrap_or(edge.strength)),
+                    Attribute::Count(edge.count),
+                    Attribute::Text(joined(edge.lags.iter())),
+                ];
+                Kind::Summary.link(types.index(&edge.cause.0), types.index(&edge.effect.0), values)
             })
             .collect();
-        Self { name: line.id.clone(), nodes: types.nodes, links }
+        Self { kind: Kind::Summary, name: line.id.clone(), nodes: types.nodes, links }
     }
 
     /// A population graph: types and the pairs that the rule keeps.
@@ -146,22 +208,23 @@ impl Drawing {
             .edges
             .iter()
             .filter(|edge| edge.kept)
-            .map(|edge| Link {
-                from: types.index(&edge.cause.0),
-                to: types.index(&edge.effect.0),
-                attributes: vec![
-                    ("score", Attribute::Number(edge.score)),
-                    ("unsigned_score", Attribute::Number(edge.unsigned_score)),
-                    ("sequences", Attribute::Count(edge.sequences)),
-                    ("opportunities", Attribute::Count(edge.opportunities)),
-                    ("kept_count", Attribute::Count(edge.kept_count)),
-                    ("mean_strength", Attribute::Number(edge.mean_strength)),
-                    ("mean_log_ratio", Attribute::Number(edge.mean_log_ratio)),
-                    ("lags", Attribute::Text(joined(edge.lags.keys()))),
-                ],
+            .map(|edge| {
+                let values = [
+                    Attribute::Number(edge.score),
+                    Attribute::Number(edge.unsigned_score),
+                    Attribute::Count(edge.sequences),
+                    Attribute::Count(edge.opportunities),
+                    Attribute::Count(edge.kept_count),
+                    Attribute::Number(edge.mean_strength),
+                    Attribute::Number(edge.strength_spread),
+                    Attribute::Number(edge.mean_log_ratio),
+                    Attribute::Number(edge.log_ratio_spread),
+                    Attribute::Text(joined(edge.lags.keys())),
+                ];
+                Kind::Population.link(types.index(&edge.cause.0), types.index(&edge.effect.0), values)
             })
             .collect();
-        Self { name: "population".to_owned(), nodes: types.nodes, links }
+        Self { kind: Kind::Population, name: "population".to_owned(), nodes: types.nodes, links }
     }
 }
 

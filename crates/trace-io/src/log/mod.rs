@@ -76,8 +76,8 @@ pub struct EventLog {
     pub sequences: Vec<EventSequence>,
     /// The line that each starts at.
     pub lines: Vec<u64>,
-    /// How many unknown events were left out.
-    pub skipped_events: u64,
+    /// The positions in the log of unknown events that were left out of each.
+    pub skipped: Vec<Vec<u32>>,
 }
 
 impl EventLog {
@@ -87,7 +87,7 @@ impl EventLog {
         let mut seen: FxHashMap<String, u64> = FxHashMap::default();
         while let Some(raw) = reader.next_sequence()? {
             if let Some(first) = seen.insert(raw.id.clone(), raw.line) {
-                let reason = format!("id {:?} occurs twice; it stands on line {first} already", raw.id);
+                let reason = format!("id {:?} occurs twice; it stands on line {first} already", shorten(&raw.id));
                 return Err(Error::line(&log.name, raw.line, reason));
             }
             let sequence = log.identify(raw, vocabulary, unknown)?;
@@ -107,6 +107,7 @@ impl EventLog {
     ) -> Result<EventSequence, Error> {
         check_times(&self.name, &raw)?;
         let mut events: Vec<EventId> = Vec::with_capacity(raw.events.len());
+        let mut skipped = Vec::new();
         let mut times = raw.times.as_ref().map(|_| Vec::with_capacity(raw.events.len()));
         for (position, name) in raw.events.iter().enumerate() {
             let id = if unknown == Unknown::Add { vocabulary.intern(name) } else { vocabulary.id(name) };
@@ -117,13 +118,13 @@ impl EventLog {
                         kept.push(all[position]);
                     }
                 }
-                (None, Unknown::Skip) => self.skipped_events += 1,
+                (None, Unknown::Skip) => skipped.push(position as u32),
                 (None, _) => {
                     let reason = format!(
                         "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows \
                          (unknown: skip leaves such events out)",
                         shorten(&name.to_string()),
-                        raw.id,
+                        shorten(&raw.id),
                         vocabulary.len()
                     );
                     return Err(Error::line(&self.name, raw.line, reason));
@@ -131,7 +132,19 @@ impl EventLog {
             }
         }
         self.lines.push(raw.line);
+        self.skipped.push(skipped);
         Ok(EventSequence { id: raw.id, events, times })
+    }
+
+    /// Keeps the sequences for which `keep` says so.
+    pub fn retain(&mut self, keep: impl Fn(&EventSequence) -> bool) {
+        let flags: Vec<bool> = self.sequences.iter().map(keep).collect();
+        let mut at = flags.iter();
+        self.sequences.retain(|_| at.next() == Some(&true));
+        let mut at = flags.iter();
+        self.lines.retain(|_| at.next() == Some(&true));
+        let mut at = flags.iter();
+        self.skipped.retain(|_| at.next() == Some(&true));
     }
 
     /// The number of events of all sequences.
@@ -145,9 +158,18 @@ fn shorten(name: &str) -> String {
     if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(59).chain(['…']).collect() }
 }
 
+/// Whole numbers up to here have no neighbours that look the same.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 fn check_times(file: &str, raw: &RawSequence) -> Result<(), Error> {
     let Some(times) = &raw.times else { return Ok(()) };
     let fault = |reason: String| Err(Error::line(file, raw.line, reason));
+    if let Some(time) = times.iter().find(|time| time.abs() > EXACT) {
+        return fault(format!(
+            "time {time} of sequence {:?} is too large to be exact; use a coarser unit, or count from a later start",
+            shorten(&raw.id)
+        ));
+    }
     if times.len() != raw.events.len() {
         return fault(format!("{} times for {} events in sequence {:?}", times.len(), raw.events.len(), raw.id));
     }

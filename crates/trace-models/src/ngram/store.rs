@@ -79,8 +79,8 @@ impl NgramModel {
                 return Err(fault("context.event", format!("context {node} stands there twice")));
             }
         }
-        if contexts == 0 {
-            return Err(fault("context.parent", "empty; expected at least the empty context".to_owned()));
+        if (parents.first(), events.first()) != (Some(&0), Some(&0)) {
+            return Err(fault("context.parent", "expected the empty context first".to_owned()));
         }
 
         let entries = file.length("count.value")?;

@@ -65,7 +65,7 @@ pub fn train(sequences: &[EventSequence], size: usize, spec: &NgramSpec) -> Resu
         return Err(Error::spec("held-out", format!("{} is not a share; expected 0 to less than 1", spec.held_out)));
     }
     if size < 2 {
-        return Err(Error::spec("log", format!("only {size} event type; at least 2 are needed to learn anything")));
+        return Err(Error::spec("events", format!("only {size} type; at least 2 are needed to learn anything")));
     }
     let (train, held_out) = split(sequences.len(), spec.held_out, spec.seed);
     let longest = spec.order.unwrap_or(LARGEST_AUTO_ORDER);

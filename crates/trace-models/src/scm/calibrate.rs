@@ -7,9 +7,11 @@ use trace_core::theory::redundancy;
 use super::{Process, ProcessSpec};
 use crate::Error;
 
-/// Sequences, and events of each after the first `h`, that a redundancy is measured on.
+/// Sequences, and events of each after the first `h`, that an entropy is measured on.
 const SEQUENCES: usize = 64;
 const EVENTS: usize = 48;
+/// So many events in all.
+pub(super) const MEASURED_ON: usize = SEQUENCES * EVENTS;
 /// Halvings of the scale's interval.
 const STEPS: usize = 16;
 /// Scales beyond this make every event certain.
@@ -54,12 +56,19 @@ impl Process {
             ));
         }
         let (mut low, mut high) = (0.0, 4.0);
-        while self.redundancy_at(high, spec.seed) < spec.redundancy {
+        loop {
+            let most = self.redundancy_at(high, spec.seed);
+            if most >= spec.redundancy {
+                break;
+            }
             (low, high) = (high, 2.0 * high);
             if high > LARGEST_SCALE {
                 return Err(Error::spec(
                     "redundancy",
-                    format!("{} is out of reach with {} types", spec.redundancy, spec.vocabulary),
+                    format!(
+                        "{} is out of reach with {} types and memory {}: at most {most:.2} is",
+                        spec.redundancy, spec.vocabulary, spec.memory
+                    ),
                 ));
             }
         }
@@ -74,17 +83,25 @@ impl Process {
         Ok(high)
     }
 
+    /// The entropy of an event given its past, in nats, over fresh sequences; the first `h` events, which depend on
+    /// nothing, are left out.
+    pub fn measure_entropy(&self, seed: u64) -> f64 {
+        self.mean_entropy(&Streams::new(seed, "entropy"), 1.0)
+    }
+
     /// The redundancy of the events that depend on their past, with `W` multiplied by `scale`.
     fn redundancy_at(&self, scale: f64, seed: u64) -> f64 {
         // The same random numbers at every scale, so that the comparison is as smooth as it can be.
-        let streams = Streams::new(seed, "calibration");
+        redundancy(self.mean_entropy(&Streams::new(seed, "calibration"), scale), self.size)
+    }
+
+    fn mean_entropy(&self, streams: &Streams, scale: f64) -> f64 {
         let length = self.memory + EVENTS;
         let entropies: Vec<f64> = (0..SEQUENCES)
             .into_par_iter()
-            .map(|i| self.sample(&streams, Purpose::Calibration, i, length, scale).entropy)
+            .map(|i| self.sample(streams, Purpose::Calibration, i, length, scale).entropy)
             .collect();
-        let mean = entropies.iter().sum::<f64>() / (SEQUENCES * EVENTS) as f64;
-        redundancy(mean, self.size)
+        entropies.iter().sum::<f64>() / MEASURED_ON as f64
     }
 }
 

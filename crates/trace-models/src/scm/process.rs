@@ -7,6 +7,7 @@ use trace_core::EventId;
 use trace_core::random::{Purpose, Streams};
 use trace_core::theory::Fitness;
 
+use super::calibrate::MEASURED_ON;
 use super::{DENSITY, EMBEDDING, HIDDEN};
 use crate::kernels::add_product;
 
@@ -120,8 +121,13 @@ impl Process {
         layers + self.bias.len()
     }
 
-    /// Records the entropy of this process in nats per event: as a model of itself its loss is that entropy.
-    pub fn set_entropy(&mut self, entropy: f64) {
+    /// Gives the process its entropy in nats per event: as a model of itself its loss is that entropy.
+    ///
+    /// `sum` is the entropy of `count` simulated events that depend on their past; where these are few, fresh
+    /// sequences are measured instead.
+    pub fn set_entropy(&mut self, sum: f64, count: usize, seed: u64) {
+        let entropy = if count < MEASURED_ON { self.measure_entropy(seed) } else { sum / count as f64 };
+        let entropy = entropy.min((self.size as f64).ln()); // what exceeds it is rounding
         self.fitness = Fitness { held_out_loss: Some(entropy), unigram_loss: None, entropy: Some(entropy) };
     }
 

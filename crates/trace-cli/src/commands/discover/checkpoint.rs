@@ -60,7 +60,7 @@ pub fn write(job: &Job<'_>, state: &State) -> Result<(), Error> {
         schema: SCHEMA.to_owned(),
         settings: job.settings.clone(),
         model: job.model.clone(),
-        ids: job.sequences[..state.done].iter().map(|sequence| sequence.id.clone()).collect(),
+        ids: job.log.sequences[..state.done].iter().map(|sequence| sequence.id.clone()).collect(),
         edges: state.edges,
         branch_positions: state.branch_positions,
         pairs,
@@ -81,8 +81,8 @@ pub fn read(job: &Job<'_>, population: &Path) -> Result<Option<State>, Error> {
         return Err(Error::file(&path, format!("expected schema {SCHEMA:?}, found {:?}", checkpoint.schema)));
     }
     let done = checkpoint.ids.len();
-    let same_sequences = done <= job.sequences.len()
-        && checkpoint.ids.iter().zip(job.sequences).all(|(id, sequence)| *id == sequence.id);
+    let same_sequences = done <= job.log.sequences.len()
+        && checkpoint.ids.iter().zip(&job.log.sequences).all(|(id, sequence)| *id == sequence.id);
     if checkpoint.settings != job.settings || checkpoint.model != job.model || !same_sequences {
         return Err(Error::file(
             &path,

@@ -4,15 +4,16 @@ mod checkpoint;
 mod pipeline;
 mod resume;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use trace_core::{Discovery, EventSequence};
+use trace_core::Discovery;
 use trace_io::log::{EventLog, Unknown};
-use trace_io::output::{PartialFile, check_writable, partial_path};
+use trace_io::output::{PartialFile, check_writable, partial_path, same_file};
 use trace_io::population::PopulationFile;
 use trace_io::result::{ResultModel, ResultOptions, ResultSettings};
 
 use self::pipeline::{Ended, Job, Outcome, State};
+use self::resume::Found;
 use super::read_log;
 use crate::cli::{DiscoverArgs, UnknownEvents};
 use crate::failure::Failure;
@@ -20,7 +21,7 @@ use crate::interrupt;
 use crate::progress::{Progress, say};
 
 pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
-    check_paths(args)?;
+    let (out, population) = check_paths(args)?;
     let opened = trace_models::open(&args.model)?;
     let discovery = Discovery::with_settings(&*opened.model, args.method.settings());
     let plan = discovery.plan()?;
@@ -30,57 +31,118 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     };
     let mut vocabulary = opened.vocabulary.clone();
     let mut log = read_log(&args.log, &mut vocabulary, unknown)?;
-    let skipped = choose(&mut log, args, plan.shortest(), opened.model.max_length())?;
+    let short = choose(&mut log, &args.cases, plan.shortest(), opened.model.max_length())?;
 
     let job = Job {
         discovery,
-        sequences: &log.sequences,
-        log: &log.name,
-        lines: &log.lines,
+        log: &log,
         settings: ResultSettings::new(&plan),
         model: ResultModel::new(&*opened.model, Some(opened.fingerprint.clone())),
         vocabulary: &vocabulary,
         options: ResultOptions { all_pairs: args.all_pairs, self_loops: args.self_loops },
-        population: args.population.as_deref(),
+        population: population.as_deref(),
     };
     if job.model.bound.is_some_and(|bound| bound.vacuous) {
         say(quiet, "note: the error bound of this model is vacuous (trace model info says more)");
     }
-    let start = if args.resume { resume::find(&job, &args.out)? } else { None };
-    let (file, state) = match start {
-        Some(found) => {
-            say(quiet, format_args!("continuing after {} finished sequences", found.1.done));
-            found
-        }
-        None => {
-            if partial_path(&args.out).exists() {
-                say(
-                    quiet,
-                    "starting over: the partial results of an earlier run are discarded (--resume would continue it)",
-                );
-            }
-            checkpoint::remove(job.population)?;
-            (PartialFile::create(&args.out)?, State::default())
-        }
-    };
+    let Some((file, state)) = begin(&job, &out, args.resume, quiet)? else { return Ok(()) };
     interrupt::watch()?;
     let progress = Progress::new("discovering", (log.sequences.len() - state.done) as u64, quiet);
     let outcome = pipeline::run(&job, file, state, &progress);
-    let elapsed = progress.finish();
-    finish(args, &job, outcome, &log, skipped, elapsed.as_secs_f64(), quiet)
+    let seconds = progress.finish().as_secs_f64();
+    let state = finish(&job, outcome, &out)?;
+    say(quiet, describe(&job, &state, &out, short, seconds));
+    Ok(())
+}
+
+/// The places to write. Refuses to write over what is read, and to start what cannot be written in the end.
+fn check_paths(args: &DiscoverArgs) -> anyhow::Result<(PathBuf, Option<PathBuf>)> {
+    for output in std::iter::once(&args.out).chain(&args.population) {
+        if same_file(output, &args.log) {
+            return Err(Failure::usage(format!("{}: would be written over the log", output.display())));
+        }
+        if output.parent().is_some_and(|folder| same_file(folder, &args.model)) {
+            return Err(Failure::usage(format!("{}: would be written into the model", output.display())));
+        }
+    }
+    let out = check_writable(&args.out)?;
+    let population = args.population.as_deref().map(check_writable).transpose()?;
+    if let Some(population) = &population {
+        let ours = [out.clone(), partial_path(&out)];
+        let theirs = [population.clone(), partial_path(population)];
+        if ours.iter().any(|a| theirs.iter().any(|b| same_file(a, b))) {
+            return Err(Failure::usage("--population and --out: expected two different files"));
+        }
+    }
+    Ok((out, population))
+}
+
+/// Leaves the sequences that were asked for and can be tested; returns how many are too short.
+fn choose(log: &mut EventLog, cases: &[String], shortest: usize, longest: Option<usize>) -> anyhow::Result<usize> {
+    for id in cases {
+        if !log.sequences.iter().any(|sequence| sequence.id == *id) {
+            return Err(Failure::usage(format!("--case {id}: {} has no such sequence", log.name)));
+        }
+    }
+    log.retain(|sequence| cases.is_empty() || cases.contains(&sequence.id));
+    let too_long = |limit: usize| log.sequences.iter().position(|sequence| sequence.events.len() > limit);
+    if let Some((limit, index)) = longest.and_then(|limit| Some((limit, too_long(limit)?))) {
+        let sequence = &log.sequences[index];
+        let length = sequence.events.len();
+        let reason = format!("sequence {:?} has {length} events; the model reads at most {limit}", sequence.id);
+        return Err(trace_io::Error::Line { file: log.name.clone(), line: log.lines[index], reason }.into());
+    }
+    let before = log.sequences.len();
+    let length = log.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
+    log.retain(|sequence| sequence.events.len() >= shortest);
+    if log.sequences.is_empty() {
+        let reason = format!(
+            "no sequence is long enough to test: the longest has {length} events, at least {shortest} are needed"
+        );
+        return Err(trace_io::Error::file(&log.name, reason).into());
+    }
+    Ok(before - log.sequences.len())
+}
+
+/// Where the run starts: from nothing, or where an interrupted one stopped; `None` if that was the end.
+fn begin(job: &Job<'_>, out: &Path, resume: bool, quiet: bool) -> anyhow::Result<Option<(PartialFile, State)>> {
+    let found = if resume { resume::find(job, out)? } else { Found::Nothing };
+    match found {
+        Found::Complete => {
+            say(quiet, format_args!("{}: complete already, nothing to continue", out.display()));
+            return Ok(None);
+        }
+        Found::Partial(file, state, again) => {
+            say(quiet, format_args!("continuing after {} finished sequences", state.done));
+            if again > 0 {
+                say(quiet, format_args!("{again} more are made again: the population was last saved before them"));
+            }
+            return Ok(Some((file, state)));
+        }
+        Found::Nothing if resume => say(quiet, "nothing to continue; starting from the beginning"),
+        Found::Nothing if partial_path(out).exists() => {
+            say(quiet, "starting over: partial results of an earlier run are discarded (--resume would continue it)");
+        }
+        Found::Nothing => {}
+    }
+    let file = PartialFile::create(out)?;
+    let state = State::default();
+    // From the first moment on, so that a population is known to belong to the partial results.
+    checkpoint::write(job, &state)?;
+    Ok(Some((file, state)))
 }
 
 /// Gives the files their names, or says what was kept.
-fn finish(
-    args: &DiscoverArgs,
-    job: &Job<'_>,
-    outcome: Outcome,
-    log: &EventLog,
-    skipped: usize,
-    seconds: f64,
-    quiet: bool,
-) -> anyhow::Result<()> {
+fn finish(job: &Job<'_>, outcome: Outcome, out: &Path) -> anyhow::Result<State> {
     let state = outcome.state;
+    let kept = || {
+        format!(
+            "{} of {} sequences are finished and kept in {}; --resume continues",
+            state.done,
+            job.log.sequences.len(),
+            partial_path(out).display()
+        )
+    };
     match outcome.ended {
         Ended::Complete => {}
         Ended::Failed(error) if state.done == 0 => {
@@ -90,13 +152,11 @@ fn finish(
         }
         Ended::Failed(error) => {
             // The failure is what the user must hear of, not that the population could not be saved either.
-            let saved = checkpoint::write(job, &state).is_ok();
-            let kept = kept(args, &state, log);
-            return Err(if saved { error.context(kept) } else { error });
+            return Err(if checkpoint::write(job, &state).is_ok() { error.context(kept()) } else { error });
         }
         Ended::Interrupted => {
             checkpoint::write(job, &state)?;
-            return Err(Failure::interrupted(kept(args, &state, log)));
+            return Err(Failure::interrupted(kept()));
         }
     }
     if let Some(path) = job.population {
@@ -105,94 +165,32 @@ fn finish(
     }
     outcome.file.finish()?;
     checkpoint::remove(job.population)?;
+    Ok(state)
+}
 
+/// What was done, for people.
+fn describe(job: &Job<'_>, state: &State, out: &Path, short: usize, seconds: f64) -> String {
     let mut text = format!(
         "{}: {} sequences, {} edges; {} branch positions scored in {seconds:.1} s",
-        args.out.display(),
+        out.display(),
         state.done,
         state.edges,
         state.branch_positions
     );
+    if short > 0 {
+        text += &format!("; {short} sequences too short to test were skipped");
+    }
+    let skipped: usize = job.log.skipped.iter().map(Vec::len).sum();
     if skipped > 0 {
-        text += &format!("; {skipped} sequences too short to test were skipped");
+        text += &format!("; {skipped} events the model does not know were left out");
     }
-    if log.skipped_events > 0 {
-        text += &format!("; {} events the model does not know were left out", log.skipped_events);
+    let tested: usize = job.log.sequences.iter().map(|s| job.settings.tested_pairs(s.events.len()).count()).sum();
+    if state.edges * 2 > tested {
+        text += &format!(
+            "\nnote: {:.0} % of the tested pairs are edges: in a log this regular almost every event depends on those \
+             before it; the strongest say most, and a population graph ranks them",
+            100.0 * state.edges as f64 / tested as f64
+        );
     }
-    say(quiet, text);
-    Ok(())
-}
-
-/// What an unfinished run leaves.
-fn kept(args: &DiscoverArgs, state: &State, log: &EventLog) -> String {
-    format!(
-        "{} of {} sequences are finished and kept in {}; --resume continues",
-        state.done,
-        log.sequences.len(),
-        partial_path(&args.out).display()
-    )
-}
-
-/// Refuses to write over what is read, and to start what cannot be written in the end.
-fn check_paths(args: &DiscoverArgs) -> anyhow::Result<()> {
-    let same = |a: &Path, b: &Path| a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b);
-    let outputs = std::iter::once(&args.out).chain(&args.population);
-    for output in outputs {
-        if same(output, &args.log) {
-            return Err(Failure::usage(format!("{}: would be written over the log", output.display())));
-        }
-        check_writable(output)?;
-    }
-    if args.population.as_ref().is_some_and(|population| same(population, &args.out)) {
-        return Err(Failure::usage("--population and --out: expected two different files"));
-    }
-    Ok(())
-}
-
-/// Leaves the sequences that were asked for and can be tested; returns how many are too short.
-fn choose(log: &mut EventLog, args: &DiscoverArgs, shortest: usize, longest: Option<usize>) -> anyhow::Result<usize> {
-    let EventLog { name, sequences, lines, .. } = log;
-    for id in &args.cases {
-        if !sequences.iter().any(|sequence| sequence.id == *id) {
-            return Err(Failure::usage(format!("--case {id}: {name} has no such sequence")));
-        }
-    }
-    if !args.cases.is_empty() {
-        let wanted: Vec<bool> = sequences.iter().map(|sequence| args.cases.contains(&sequence.id)).collect();
-        retain_by(sequences, lines, &wanted);
-    }
-    if let Some(limit) = longest
-        && let Some((sequence, line)) =
-            sequences.iter().zip(&*lines).find(|(sequence, _)| sequence.events.len() > limit)
-    {
-        return Err(trace_io::Error::Line {
-            file: name.clone(),
-            line: *line,
-            reason: format!(
-                "sequence {:?} has {} events; the model reads at most {limit}",
-                sequence.id,
-                sequence.events.len()
-            ),
-        }
-        .into());
-    }
-    let before = sequences.len();
-    let long_enough: Vec<bool> = sequences.iter().map(|sequence| sequence.events.len() >= shortest).collect();
-    let longest_found = sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
-    retain_by(sequences, lines, &long_enough);
-    if sequences.is_empty() {
-        return Err(trace_io::Error::file(
-            name,
-            format!("no sequence is long enough to test: the longest has {longest_found} events, at least {shortest} are needed"),
-        )
-        .into());
-    }
-    Ok(before - sequences.len())
-}
-
-fn retain_by(sequences: &mut Vec<EventSequence>, lines: &mut Vec<u64>, keep: &[bool]) {
-    let mut flags = keep.iter();
-    sequences.retain(|_| *flags.next().unwrap_or(&true));
-    let mut flags = keep.iter();
-    lines.retain(|_| *flags.next().unwrap_or(&true));
+    text
 }

@@ -14,7 +14,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use trace_core::{Discovered, Discovery, EventSequence, PopulationGraph, SampleGraph, Vocabulary};
+use trace_core::{Discovered, Discovery, PopulationGraph, Vocabulary};
+use trace_io::log::EventLog;
 use trace_io::output::PartialFile;
 use trace_io::result::{ResultLine, ResultModel, ResultOptions, ResultSettings};
 
@@ -22,7 +23,9 @@ use super::checkpoint;
 use crate::interrupt;
 use crate::progress::Progress;
 
-/// How often the population so far is saved, for a run that is killed; less often where saving takes long.
+/// How often the population so far is saved, for a run that is killed: soon at first, less often where saving takes
+/// long.
+const FIRST_CHECKPOINT: Duration = Duration::from_secs(1);
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 const CHECKPOINT_SHARE: u32 = 20;
 /// How many results may wait for one that is slow, before others wait with them.
@@ -31,10 +34,7 @@ const MOST_WAITING: usize = 4096;
 /// What is to be done.
 pub struct Job<'j> {
     pub discovery: Discovery<'j>,
-    pub sequences: &'j [EventSequence],
-    /// What the log is called, and the line that each sequence starts at.
-    pub log: &'j str,
-    pub lines: &'j [u64],
+    pub log: &'j EventLog,
     pub settings: ResultSettings,
     pub model: ResultModel,
     pub vocabulary: &'j Vocabulary,
@@ -44,17 +44,14 @@ pub struct Job<'j> {
 
 impl Job<'_> {
     fn run(&self, index: usize) -> anyhow::Result<(String, Discovered)> {
-        let sequence = &self.sequences[index];
-        let found = self
-            .discovery
-            .run(sequence)
-            .with_context(|| format!("{}: line {}: sequence {:?}", self.log, self.lines[index], sequence.id))?;
-        Ok((self.line(sequence, &found.graph)?, found))
-    }
-
-    fn line(&self, sequence: &EventSequence, graph: &SampleGraph) -> serde_json::Result<String> {
-        let line = ResultLine::new(sequence, graph, &self.settings, &self.model, self.vocabulary, self.options);
-        serde_json::to_string(&line)
+        let sequence = &self.log.sequences[index];
+        let found = self.discovery.run(sequence).with_context(|| {
+            format!("{}: line {}: sequence {:?}", self.log.name, self.log.lines[index], sequence.id)
+        })?;
+        let mut line =
+            ResultLine::new(sequence, &found.graph, &self.settings, &self.model, self.vocabulary, self.options);
+        line.skipped.clone_from(&self.log.skipped[index]);
+        Ok((serde_json::to_string(&line)?, found))
     }
 }
 
@@ -89,6 +86,7 @@ struct Writer {
     state: State,
     waiting: BTreeMap<usize, (String, Discovered)>,
     next_checkpoint: Instant,
+    pause: Duration,
 }
 
 impl Writer {
@@ -106,7 +104,8 @@ impl Writer {
         if Instant::now() >= self.next_checkpoint {
             let start = Instant::now();
             checkpoint::write(job, &self.state)?;
-            self.next_checkpoint = Instant::now() + CHECKPOINT_EVERY.max(start.elapsed() * CHECKPOINT_SHARE);
+            self.pause = (self.pause * 2).min(CHECKPOINT_EVERY).max(start.elapsed() * CHECKPOINT_SHARE);
+            self.next_checkpoint = Instant::now() + self.pause;
         }
         Ok(())
     }
@@ -135,7 +134,7 @@ impl Shared<'_> {
     fn work(&self, progress: &Progress) -> anyhow::Result<()> {
         while !self.stopped() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
-            if index >= self.job.sequences.len() {
+            if index >= self.job.log.sequences.len() {
                 break;
             }
             let (line, found) = self.job.run(index)?;
@@ -165,7 +164,8 @@ pub fn run(job: &Job<'_>, file: PartialFile, state: State, progress: &Progress) 
             file,
             state,
             waiting: BTreeMap::new(),
-            next_checkpoint: Instant::now() + CHECKPOINT_EVERY,
+            next_checkpoint: Instant::now() + FIRST_CHECKPOINT,
+            pause: FIRST_CHECKPOINT,
         }),
         written: Condvar::new(),
     };
@@ -182,7 +182,7 @@ pub fn run(job: &Job<'_>, file: PartialFile, state: State, progress: &Progress) 
     let Writer { file, state, .. } = shared.writer.into_inner().unwrap_or_else(PoisonError::into_inner);
     let ended = match shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Ended::Failed(error),
-        None if state.done == job.sequences.len() => Ended::Complete,
+        None if state.done == job.log.sequences.len() => Ended::Complete,
         None => Ended::Interrupted,
     };
     Outcome { state, file, ended }

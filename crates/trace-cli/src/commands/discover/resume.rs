@@ -11,21 +11,48 @@ use super::checkpoint;
 use super::pipeline::{Job, State};
 use crate::commands::aggregate::difference;
 
-/// The partial results of an interrupted run and what they cover; `None` if there is nothing to continue.
-///
-/// Every finished line must be what this run would have written there: the same sequence, settings and model.
-pub fn find(job: &Job<'_>, out: &Path) -> anyhow::Result<Option<(PartialFile, State)>> {
+/// What there is to continue.
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// All of it is done.
+    Complete,
+    /// Results, what they cover, and how many results beyond that must be made again.
+    Partial(PartialFile, State, usize),
+}
+
+/// Looks for results of this job that an interrupted run left.
+pub fn find(job: &Job<'_>, out: &Path) -> anyhow::Result<Found> {
     let partial = partial_path(out);
     if !partial.exists() {
-        return Ok(None);
+        let done = out.exists() && job.population.is_none_or(Path::exists) && is_complete(job, out);
+        return Ok(if done { Found::Complete } else { Found::Nothing });
     }
     let lines = complete_lines(&partial)?;
-    if lines.len() > job.sequences.len() {
-        return Err(Error::file(&partial, "holds more results than the log has sequences to test").into());
+    let results = verify(job, &partial, &lines)?;
+    let state = state(job, &results, &partial)?;
+    let bytes = state.done.checked_sub(1).map_or(0, |last| lines[last].1);
+    let again = results.len() - state.done;
+    Ok(Found::Partial(PartialFile::continue_at(out, bytes)?, state, again))
+}
+
+/// Whether a finished file is what this job would write.
+fn is_complete(job: &Job<'_>, out: &Path) -> bool {
+    let results = complete_lines(out).map(|lines| verify(job, out, &lines));
+    results.is_ok_and(|results| results.is_ok_and(|results| results.len() == job.log.sequences.len()))
+}
+
+/// Reads finished lines. Every one must be what this job would have written there: the same sequence, settings and
+/// model.
+fn verify(job: &Job<'_>, file: &Path, lines: &[(String, u64)]) -> anyhow::Result<Vec<ResultLine>> {
+    if lines.len() > job.log.sequences.len() {
+        return Err(Error::file(file, "holds more results than the log has sequences to test").into());
     }
     let mut results = Vec::with_capacity(lines.len());
-    for ((number, (text, _)), sequence) in (1..).zip(&lines).zip(job.sequences) {
-        let fault = |reason: String| Error::Line { file: partial.display().to_string(), line: number, reason };
+    for ((number, (text, _)), (sequence, skipped)) in
+        (1..).zip(lines).zip(job.log.sequences.iter().zip(&job.log.skipped))
+    {
+        let fault = |reason: String| Error::Line { file: file.display().to_string(), line: number, reason };
         let line: ResultLine = serde_json::from_str(text).map_err(|error| fault(format!("not a result: {error}")))?;
         if line.settings != job.settings {
             let difference = difference(&line.settings, &job.settings);
@@ -36,9 +63,10 @@ pub fn find(job: &Job<'_>, out: &Path) -> anyhow::Result<Option<(PartialFile, St
         }
         let same_events = line.events.len() == sequence.events.len()
             && line.events.iter().zip(&sequence.events).all(|(name, event)| job.vocabulary.id(&name.0) == Some(*event));
-        if line.id != sequence.id || !same_events {
+        if line.id != sequence.id || !same_events || line.skipped != *skipped {
             return Err(fault(format!(
-                "is the result of {:?}, but the log has {:?} there; it is not the log of the interrupted run",
+                "is the result of another sequence ({:?}) than the log has there ({:?}, perhaps changed since); it is not \
+                 the log of the interrupted run",
                 line.id, sequence.id
             ))
             .into());
@@ -50,9 +78,7 @@ pub fn find(job: &Job<'_>, out: &Path) -> anyhow::Result<Option<(PartialFile, St
         }
         results.push(line);
     }
-    let state = state(job, &results, &partial)?;
-    let bytes = state.done.checked_sub(1).map_or(0, |last| lines[last].1);
-    Ok(Some((PartialFile::continue_at(out, bytes)?, state)))
+    Ok(results)
 }
 
 /// The option that this line shows to have been another, if any. A line without edges shows nothing.
@@ -80,7 +106,7 @@ fn state(job: &Job<'_>, results: &[ResultLine], partial: &Path) -> anyhow::Resul
     };
     if job.options.all_pairs {
         let mut population = PopulationGraph::default();
-        for (line, sequence) in results.iter().zip(job.sequences) {
+        for (line, sequence) in results.iter().zip(&job.log.sequences) {
             let type_of = |position: u32| sequence.events[position as usize];
             population.add_sequence(line.edges.iter().map(|edge| {
                 let types = (type_of(edge.cause), type_of(edge.effect));
