@@ -118,7 +118,9 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
         out,
         "A perfect model shows what the method can do. The n-gram model shows what a poor one costs: lags above {} are\n\
          beyond its reach, and where its counts are sparse it sees dependence that is not there.\n\
-         An edge reads: replacing the cause changes the prediction of the effect by that many nats.",
+         An edge reads: replacing the cause changes the prediction of the effect by that many nats. To call it a cause is\n\
+         to assume that causes come first, that none is missing from the log, that mechanisms stay the same along the\n\
+         sequence, and that the model fits.",
         trained.model.order() - 1
     )?;
     Ok(())

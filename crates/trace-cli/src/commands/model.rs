@@ -61,7 +61,7 @@ fn as_text(args: &ModelInfoArgs, opened: &OpenModel) -> String {
         row("redundancy 1 − H/ln V", format!("{redundancy:.4}"));
     }
     if let Some(score) = fitness.epsilon_hat(size) {
-        row("oracle score ε̂", format!("{score:.4}"));
+        row("oracle score", format!("{score:.4}"));
     }
     let bound = fitness.epsilon().map(ErrorBound::new);
     if let Some(bound) = bound {
