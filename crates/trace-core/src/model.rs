@@ -79,6 +79,12 @@ pub trait DensityModel: Send + Sync {
         None
     }
 
+    /// How many causes' branches the model wants in one call of [`Reading::score`]. More make larger matrix products,
+    /// fewer make more calls that can run in parallel.
+    fn causes_together(&self) -> usize {
+        8
+    }
+
     /// How often each type occurred in training, as weights that need not sum to 1; for the `unigram` proposal.
     fn frequencies(&self) -> Option<&[f64]> {
         None

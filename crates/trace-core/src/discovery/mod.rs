@@ -36,9 +36,6 @@ use crate::graph::{Edge, SampleGraph};
 use crate::random::Streams;
 use crate::{DensityModel, Error, EventSequence, Position, Reading};
 
-/// Causes that go through the model together.
-const CAUSES_PER_GROUP: usize = 8;
-
 /// Finds what caused what in one sequence, with one model.
 ///
 /// ```
@@ -224,11 +221,12 @@ fn run_observed(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence)
     let length = sequence.events.len();
     let reading = model.read(&sequence.events)?;
     let draws = draws(plan, model, sequence);
-    let starts: Vec<usize> = (plan.first_cause()..length - 1).step_by(CAUSES_PER_GROUP).collect();
+    let together = model.causes_together().max(1);
+    let starts: Vec<usize> = (plan.first_cause()..length - 1).step_by(together).collect();
     let groups = starts
         .into_par_iter()
         .map(|start| {
-            let mut group = causes(plan, length, start..(start + CAUSES_PER_GROUP).min(length - 1));
+            let mut group = causes(plan, length, start..(start + together).min(length - 1));
             let work = run_group(plan, model.vocabulary_size(), &*reading, &draws, &mut group)?;
             Ok((group, work))
         })
