@@ -192,3 +192,25 @@ fn the_model_proposal_draws_what_the_process_expects() {
     // What the process would have said there anyway changes less than a random event does.
     assert!(strength(Proposal::Model) < strength(Proposal::Uniform));
 }
+
+/// A miniature of the measurement in `docs/measurements.md`, on a seed of its own.
+#[test]
+fn adaptive_particles_do_less_work_and_decide_better_than_128_draws() {
+    let spec = ProcessSpec { vocabulary: 1000, memory: 6, redundancy: 0.6, decay: 1.0, seed: 31 };
+    let process = Process::draw(&spec).unwrap();
+    let (mut work, mut wrong, mut edges) = ([0; 2], [0; 2], 0);
+    for (i, simulated) in process.simulate(31, 0, 4, 64).into_iter().enumerate() {
+        let sequence = EventSequence::new(format!("s{i}"), simulated.events);
+        let exact = Discovery::new(&process).particles(Particles::All).run(&sequence).unwrap().graph;
+        edges += exact.edges().count();
+        for (which, particles) in [Particles::Auto, Particles::Fixed(128)].into_iter().enumerate() {
+            let found = Discovery::new(&process).particles(particles).seed(1).run(&sequence).unwrap();
+            work[which] += found.branch_positions;
+            wrong[which] += exact.pairs().iter().zip(found.graph.pairs()).filter(|(a, b)| a.kept != b.kept).count();
+        }
+    }
+    assert!(edges > 100, "{edges}");
+    assert!(work[0] * 10 <= work[1] * 6, "{work:?}");
+    // F1 ≥ 0.97 means at most about 6 % of the edges wrong, counting false and missed ones.
+    assert!(wrong[0] * 100 <= edges * 6 && wrong[0] <= wrong[1], "{wrong:?} of {edges}");
+}

@@ -29,12 +29,15 @@ pub(super) struct PairStatistics {
     log_replaced: f64,
     pub(super) probability: f64,
     pub(super) probability_replaced: f64,
+    /// The largest Bernoulli divergence from the effect as kept that any replacement could have.
+    largest: f64,
 }
 
 impl PairStatistics {
     pub(super) fn push(&mut self, sample: &Sample, weight: f64) {
         self.count += 1;
         self.weight += weight;
+        self.largest = self.largest.max(-sample.kept.log_p).max(-sample.kept.log_not_p);
         let share = weight / self.weight;
         let before = sample.strength - self.strength;
         self.strength += before * share;
@@ -66,10 +69,17 @@ impl PairStatistics {
     }
 
     /// Whether more draws are unlikely to move the strength across the threshold.
+    ///
+    /// A strength below the threshold may owe that to a single type that was not drawn yet: of a population of `V` it
+    /// can add `largest / V`. No spread among the others tells of it, so that much is set aside.
     pub(super) fn is_decided(&self, threshold: f64, population: Option<usize>) -> bool {
         let floor = SPREAD_FLOOR * threshold;
         let error = self.error_of(self.variance().max(floor * floor), population);
-        (self.strength - threshold).abs() > DECIDED_AT * error
+        let unseen = match population {
+            Some(size) if self.count < size => self.largest / size as f64,
+            _ => 0.0,
+        };
+        self.strength - DECIDED_AT * error > threshold || self.strength + DECIDED_AT * error + unseen < threshold
     }
 }
 
@@ -105,5 +115,13 @@ mod tests {
         assert!(!statistics(&[0.04; 16]).is_decided(0.05, None));
         assert!(statistics(&[0.04; 256]).is_decided(0.05, None));
         assert!(statistics(&[0.0; 16]).is_decided(0.05, None));
+    }
+
+    #[test]
+    fn one_unseen_type_can_lift_a_pair_over_the_threshold() {
+        // −log p = 1 is the most a replacement can do here: one type of 19 would add 0.053, one of 1000 only 0.001.
+        assert!(!statistics(&[0.0; 16]).is_decided(0.05, Some(19)));
+        assert!(statistics(&[0.0; 16]).is_decided(0.05, Some(1000)));
+        assert!(statistics(&[0.0; 19]).is_decided(0.05, Some(19)));
     }
 }
