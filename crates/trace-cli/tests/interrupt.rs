@@ -155,6 +155,10 @@ fn a_killed_run_with_a_population_can_be_resumed() {
     let output = at.try_run(&format!("{DISCOVER} --out r.jsonl --resume"));
     assert!(String::from_utf8(output.stderr).unwrap().contains("r.jsonl: complete already, nothing to continue"));
     assert!(at.read("r.jsonl") == whole);
+    // Unless the population there is of something else.
+    at.write("p.json", population.replace("\"sequences\": 60", "\"sequences\": 59"));
+    at.run(&format!("{DISCOVER} --out r.jsonl --resume -q"));
+    assert!(at.read("r.jsonl") == whole && at.read("p.json") == population);
 }
 
 #[test]

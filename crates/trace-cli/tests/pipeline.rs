@@ -274,6 +274,34 @@ fn a_threshold_can_be_moved_later() {
     }
 }
 
+/// A pipe can be read only once, so that looking what is in it would lose its beginning.
+#[test]
+#[cfg(unix)]
+fn results_can_come_through_a_pipe() {
+    let at = Workplace::new();
+    at.simulate("--vocabulary 150 --memory 2 --length 30 --sequences 6");
+    at.run("discover process/events.jsonl --model process --out r.jsonl --all-pairs -q");
+    let results = at.read("r.jsonl");
+    assert!(results.len() > 100_000, "longer than what a look would take");
+    for input in ["-", "/dev/stdin"] {
+        for (piped, plain) in [
+            (format!("evaluate {input} --truth process/truth.jsonl"), "evaluate r.jsonl --truth process/truth.jsonl"),
+            (format!("export {input} --to csv"), "export r.jsonl --to csv"),
+        ] {
+            let mut child = at
+                .command(&piped)
+                .stdin(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            std::io::Write::write_all(&mut child.stdin.take().unwrap(), results.as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{piped}");
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), at.run(plain), "{piped}");
+        }
+    }
+}
+
 #[test]
 fn truths_name_how_they_were_measured() {
     let at = Workplace::new();

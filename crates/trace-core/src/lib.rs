@@ -52,7 +52,7 @@ mod vocabulary;
 
 pub use discovery::{
     CumulativeTable, DEFAULT_MEMORY, DEFAULT_THRESHOLD, Discovered, Discovery, Divergence, History, Intervention,
-    Memory, Particles, Plan, Proposal, Settings, Threshold, first_cause, reference,
+    MOST_PARTICLES, Memory, Particles, Plan, Proposal, Settings, Threshold, first_cause, reference,
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};

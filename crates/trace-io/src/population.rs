@@ -141,6 +141,10 @@ impl PopulationFile {
 /// Whether a file is a population graph rather than results, by its schema.
 pub fn is_population(path: &Path) -> Result<bool, Error> {
     use std::io::Read;
+    // What is looked at in a pipe is gone from it; pipes are taken to hold results.
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+        return Ok(false);
+    }
     let file = std::fs::File::open(path).map_err(Error::io(path))?;
     let mut start = Vec::new();
     file.take(4096).read_to_end(&mut start).map_err(Error::io(path))?;
@@ -149,10 +153,10 @@ pub fn is_population(path: &Path) -> Result<bool, Error> {
     Ok(compact.contains(r#""schema":"trace.population/"#))
 }
 
-/// Adds one result, which must hold all its tested pairs, to a graph over names.
-pub fn add_result(graph: &mut PopulationGraph<EventName>, line: &ResultLine) {
-    let name = |position: u32| line.events[position as usize].0.clone();
+/// Adds one result, which must hold all its tested pairs, to a graph; `type_at` says which type stands at a position.
+pub fn add_result<K: Ord + Clone>(graph: &mut PopulationGraph<K>, line: &ResultLine, type_at: impl Fn(usize) -> K) {
     graph.add_sequence(line.edges.iter().map(|edge| {
-        ((name(edge.cause), name(edge.effect)), edge.strength, edge.log_ratio, Lag(edge.lag), edge.is_kept())
+        let types = (type_at(edge.cause as usize), type_at(edge.effect as usize));
+        (types, edge.strength, edge.log_ratio, Lag(edge.lag), edge.is_kept())
     }));
 }

@@ -65,7 +65,7 @@ fn a_population_survives_its_file() {
     for strength in [0.5, 0.25, 0.125] {
         let mut line = line();
         line.edges[0].strength = strength;
-        add_result(&mut graph, &line);
+        add_result(&mut graph, &line, |position| line.events[position].0.clone());
     }
     let file = PopulationFile::new(&graph, &line().settings, &line().model);
     file.write(&path).unwrap();

@@ -1,13 +1,14 @@
 //! `trace aggregate`: results of many sequences into one graph over types.
 
 use std::collections::BTreeSet;
+use std::hash::BuildHasher;
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use trace_core::{EventName, PopulationGraph};
+use trace_io::output;
 use trace_io::population::{PopulationFile, add_result, is_population};
 use trace_io::result::{ResultModel, ResultReader, ResultSettings};
-use trace_io::{Name, output};
 
 use super::keep_inputs;
 use crate::cli::AggregateArgs;
@@ -62,8 +63,8 @@ pub fn run(args: &AggregateArgs, quiet: bool) -> anyhow::Result<()> {
 #[derive(Default)]
 struct Merged {
     graph: PopulationGraph<EventName>,
-    /// Sequences of result files, and how many of them came again.
-    seen: FxHashSet<(String, Vec<Name>)>,
+    /// Hashes of the sequences of result files, and how many of them came again.
+    seen: FxHashSet<u64>,
     repeated: u64,
     origin: Option<(ResultSettings, ResultModel, String)>,
 }
@@ -79,10 +80,10 @@ impl Merged {
                     .complain(number, "holds only the edges that were kept; expected results made with --all-pairs")
                     .into());
             }
-            if !self.seen.insert((line.id.clone(), line.events.clone())) {
+            if !self.seen.insert(FxBuildHasher.hash_one((&line.id, &line.events))) {
                 self.repeated += 1;
             }
-            add_result(&mut self.graph, &line);
+            add_result(&mut self.graph, &line, |position| line.events[position].0.clone());
             any = true;
         }
         if any { Ok(()) } else { Err(trace_io::Error::file(path, "holds no result").into()) }

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use serde_json::{Map, json};
-use trace_core::theory::Fitness;
 use trace_core::{
     DensityModel, Discovery, Divergence, EventId, EventSequence, Particles, Proposal, SampleGraph, Vocabulary,
 };
@@ -58,9 +57,8 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
     let vocabulary = Vocabulary::ids(VOCABULARY);
     let mut trained = ngram::train(&training, VOCABULARY, &NgramSpec { seed: args.seed, ..NgramSpec::default() })?;
     let floor = process_entropy(&process, &vocabulary, &training, &trained, &vocabulary)?;
-    let fitness = Fitness { entropy: Some(floor), ..trained.model.fitness() };
-    let frequencies = trained.model.frequencies().map(<[f64]>::to_vec);
-    trained.model.set_record(frequencies, fitness);
+    trained.model.set_entropy(floor);
+    let fitness = trained.model.fitness();
     say(
         quiet,
         format_args!(
@@ -79,7 +77,7 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
         .map(|sequence| {
             let line = truth.measure(&process, sequence)?;
             progress.add(1);
-            Ok(TruthLine { id: sequence.id.clone(), ..line })
+            Ok(line)
         })
         .collect::<Result<Vec<_>, trace_core::Error>>()?;
     progress.finish();
@@ -92,13 +90,11 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
         interrupt::watch()?; // so that writing is not cut in half
         write_folder(folder, |folder| -> anyhow::Result<()> {
             keep(folder, &training, &asked, &truths, &oracle, &ngram)?;
-            for (name, save) in [
-                ("process", &(|path: &Path| process.save(path, &Map::new())) as &dyn Fn(&Path) -> _),
-                ("model", &|path: &Path| trained.model.save(path, &vocabulary, &Map::new())),
-            ] {
-                std::fs::create_dir(folder.join(name))?;
-                save(&folder.join(name))?;
-            }
+            let (process_folder, model_folder) = (folder.join("process"), folder.join("model"));
+            std::fs::create_dir(&process_folder)?;
+            process.save(&process_folder, &Map::new())?;
+            std::fs::create_dir(&model_folder)?;
+            trained.model.save(&model_folder, &vocabulary, &Map::new())?;
             Ok(())
         })?;
         say(quiet, format_args!("   everything is kept in {}", folder.display()));

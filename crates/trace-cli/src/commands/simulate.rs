@@ -7,7 +7,9 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde_json::{Map, json};
 use trace_core::theory::redundancy;
-use trace_core::{DEFAULT_THRESHOLD, DensityModel, Discovery, Divergence, EventSequence, Particles, Proposal};
+use trace_core::{
+    DEFAULT_THRESHOLD, DensityModel, Discovery, Divergence, EventSequence, MOST_PARTICLES, Particles, Proposal,
+};
 use trace_io::result::divergence_word;
 use trace_io::truth::{TruthEdge, TruthLine};
 use trace_models::{Process, ProcessSpec, Simulated, check_replaceable, write_folder};
@@ -45,7 +47,7 @@ impl TruthSpec {
     /// process itself.
     pub fn measure(&self, process: &Process, sequence: &EventSequence) -> Result<TruthLine, trace_core::Error> {
         // A name of its own keeps the truth's draws apart from those of a discovery with the same seed.
-        let sequence = EventSequence::new(format!("truth of {}", sequence.id), sequence.events.clone());
+        let renamed = EventSequence::new(format!("truth of {}", sequence.id), sequence.events.clone());
         let found = Discovery::new(process)
             .proposal(Proposal::Uniform)
             .divergence(self.divergence)
@@ -53,7 +55,7 @@ impl TruthSpec {
             .memory(process.memory())
             .threshold(DEFAULT_THRESHOLD)
             .seed(self.seed)
-            .run(&sequence)?;
+            .run(&renamed)?;
         let edges = found
             .graph
             .edges()
@@ -65,7 +67,7 @@ impl TruthSpec {
             })
             .collect();
         Ok(TruthLine {
-            id: String::new(),
+            id: sequence.id.clone(),
             divergence: Some(divergence_word(self.divergence).to_owned()),
             draws: Some(match self.draws {
                 Particles::Fixed(count) => json!(count),
@@ -120,9 +122,11 @@ fn check(args: &ScmArgs) -> anyhow::Result<()> {
         )));
     }
     if let Some(Particles::Fixed(count)) = args.truth_draws
-        && !(2..=100_000).contains(&count)
+        && !(2..=MOST_PARTICLES).contains(&count)
     {
-        return Err(Failure::usage(format!("--truth-draws: {count} is out of range; expected all, or 2 to 100000")));
+        return Err(Failure::usage(format!(
+            "--truth-draws: {count} is out of range; expected all, or 2 to {MOST_PARTICLES}"
+        )));
     }
     if args.truth != TruthKind::None && args.length < 2 {
         return Err(Failure::usage("--length 1 leaves no truth to measure; use --truth none or longer sequences"));
@@ -202,10 +206,10 @@ fn truths(
             if interrupt::requested() {
                 return Err(Failure::interrupted("nothing was written"));
             }
-            let id = format!("s{}", first + offset);
-            let line = truth.measure(process, &EventSequence::new(id.clone(), sequence.events.clone()))?;
+            let sequence = EventSequence::new(format!("s{}", first + offset), sequence.events.clone());
+            let line = truth.measure(process, &sequence)?;
             progress.add(1);
-            Ok(TruthLine { id, ..line })
+            Ok(line)
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
     Ok(lines)

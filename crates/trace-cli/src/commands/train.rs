@@ -3,7 +3,6 @@
 use anyhow::Context;
 use serde_json::{Map, json};
 use trace_core::numerics::entropy;
-use trace_core::theory::Fitness;
 use trace_core::{DensityModel, EventSequence, Vocabulary};
 use trace_io::log::Unknown;
 use trace_models::ngram::{self, NgramSpec, TrainedNgram};
@@ -47,9 +46,7 @@ fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let mut trained = ngram::train(&log.sequences, vocabulary.len(), &spec).with_context(|| log.name.clone())?;
     if let Some(process) = &process {
         let entropy = process_entropy(&*process.model, &process.vocabulary, &log.sequences, &trained, &vocabulary)?;
-        let fitness = Fitness { entropy: Some(entropy), ..trained.model.fitness() };
-        let frequencies = trained.model.frequencies().map(<[f64]>::to_vec);
-        trained.model.set_record(frequencies, fitness);
+        trained.model.set_entropy(entropy);
     }
     let mut record = Map::new();
     record.insert("command".to_owned(), json!("train --backbone ngram"));

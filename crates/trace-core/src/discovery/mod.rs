@@ -28,8 +28,8 @@ pub use proposal::{CumulativeTable, Proposal};
 use rows::{Batch, Buffers, Cause, Span, TokenSlice, particles_per_batch};
 use settings::Schedule;
 pub use settings::{
-    DEFAULT_MEMORY, DEFAULT_THRESHOLD, Divergence, History, Intervention, Memory, Particles, Plan, Settings, Threshold,
-    first_cause,
+    DEFAULT_MEMORY, DEFAULT_THRESHOLD, Divergence, History, Intervention, MOST_PARTICLES, Memory, Particles, Plan,
+    Settings, Threshold, first_cause,
 };
 
 use crate::graph::{Edge, SampleGraph};
@@ -197,7 +197,7 @@ fn causes(plan: &Plan, length: usize, positions: Range<usize>) -> Vec<Cause> {
 }
 
 /// Random draws or all types, in enough numbers for the last round.
-fn draws(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Draws {
+fn draws(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Result<Draws, Error> {
     let amount = match &plan.schedule {
         Schedule::Enumerate => Amount::Enumerate,
         Schedule::Rounds(totals) => Amount::Draw(totals.last().copied().unwrap_or(0)),
@@ -220,7 +220,7 @@ fn population(plan: &Plan, size: usize) -> Option<usize> {
 fn run_observed(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Result<(Vec<Cause>, u64), Error> {
     let length = sequence.events.len();
     let reading = model.read(&sequence.events)?;
-    let draws = draws(plan, model, sequence);
+    let draws = draws(plan, model, sequence)?;
     let together = model.causes_together().max(1);
     let starts: Vec<usize> = (plan.first_cause()..length - 1).step_by(together).collect();
     let groups = starts

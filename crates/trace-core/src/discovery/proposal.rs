@@ -11,7 +11,7 @@ use rand::{Rng, RngExt};
 use rustc_hash::FxHashMap;
 
 use crate::random::{Purpose, Streams};
-use crate::{EventId, ModelError};
+use crate::{Error, EventId, ModelError};
 
 /// What replacement events are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +108,7 @@ enum Source {
 }
 
 impl Draws {
-    /// Draws for a sequence of `length` events over `size` types. `frequencies` are those that [`super::Plan`] checked;
-    /// they are needed for `Unigram` only.
+    /// Draws for a sequence of `length` events over `size` types. `frequencies` are needed for `Unigram` only.
     pub(crate) fn new(
         streams: Streams,
         length: usize,
@@ -117,16 +116,17 @@ impl Draws {
         amount: Amount,
         proposal: Proposal,
         frequencies: Option<&[f64]>,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let source = match proposal {
             Proposal::Uniform => Source::Uniform,
             Proposal::Model => Source::Model,
-            Proposal::Unigram => frequencies
-                .and_then(|f| Some((CumulativeTable::new(f.iter().copied())?, f.to_vec())))
-                .map_or(Source::Uniform, |(table, frequencies)| Source::Unigram { table, frequencies }),
+            Proposal::Unigram => {
+                let frequencies = unigram_weights(frequencies, size)?.to_vec();
+                Source::Unigram { table: model_table(frequencies.iter().copied())?, frequencies }
+            }
         };
         let cells = (0..length).map(|_| OnceLock::new()).collect();
-        Self { streams, size, amount, source, cells, shared: OnceLock::new() }
+        Ok(Self { streams, size, amount, source, cells, shared: OnceLock::new() })
     }
 
     /// Whether draws at a position depend on the model's prediction there.
@@ -210,6 +210,21 @@ impl Draws {
     }
 }
 
+/// A model's event frequencies, which must be weights of its types.
+pub(super) fn unigram_weights(frequencies: Option<&[f64]>, size: usize) -> Result<&[f64], Error> {
+    let weights = frequencies.ok_or_else(|| {
+        let reason = "unigram needs event frequencies, which this model does not have; use uniform or model";
+        Error::setting("proposal", reason)
+    })?;
+    if weights.len() == size && CumulativeTable::new(weights.iter().copied()).is_some() {
+        Ok(weights)
+    } else {
+        let reason =
+            "unigram needs one frequency for each event type, not negative and not all zero; this model's are not";
+        Err(Error::setting("proposal", reason))
+    }
+}
+
 /// A table of a model's prediction, which must be a distribution.
 pub(crate) fn model_table(weights: impl IntoIterator<Item = f64>) -> Result<CumulativeTable, ModelError> {
     CumulativeTable::new(weights).ok_or_else(|| ModelError::new("its prediction is not a distribution"))
@@ -220,7 +235,7 @@ mod tests {
     use super::*;
 
     fn draws(proposal: Proposal, amount: Amount, frequencies: Option<&[f64]>) -> Draws {
-        Draws::new(Streams::new(1, "s"), 4, 10, amount, proposal, frequencies)
+        Draws::new(Streams::new(1, "s"), 4, 10, amount, proposal, frequencies).unwrap()
     }
 
     #[test]
@@ -262,6 +277,14 @@ mod tests {
             })
             .unwrap();
         assert_eq!((made.events.as_slice(), made.weights.as_deref()), (&[EventId(3)][..], Some(&[1.0][..])));
+    }
+
+    #[test]
+    fn frequencies_that_are_no_weights_are_an_error_not_a_uniform_guess() {
+        for frequencies in [None, Some(&[1.0; 9][..]), Some(&[0.0; 10][..]), Some(&[f64::NAN; 10][..])] {
+            let made = Draws::new(Streams::new(1, "s"), 4, 10, Amount::Enumerate, Proposal::Unigram, frequencies);
+            assert!(matches!(made, Err(Error::Setting { name: "proposal", .. })));
+        }
     }
 
     #[test]

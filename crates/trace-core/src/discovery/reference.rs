@@ -23,7 +23,7 @@ pub fn pair(
     let plan = discovery.plan()?;
     let model = discovery.model;
     let (cause, effect) = (cause.index(), effect.index());
-    let draws = draws(&plan, model, sequence);
+    let draws = draws(&plan, model, sequence)?;
     let row = |events: &[EventId], position: usize| -> Result<Vec<f64>, Error> {
         let mut row = vec![0.0; model.vocabulary_size()];
         model.forward(&events[..position], position..position + 1, &mut row)?;

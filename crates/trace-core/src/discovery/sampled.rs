@@ -24,7 +24,7 @@ const PARTICLES_PER_STEP: usize = 16;
 pub(super) fn run(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Result<(Vec<Cause>, u64), Error> {
     let length = sequence.events.len();
     let mut causes = causes(plan, length, plan.first_cause()..length - 1);
-    let draws = draws(plan, model, sequence);
+    let draws = draws(plan, model, sequence)?;
     let Schedule::Rounds(totals) = &plan.schedule else {
         return Err(Error::setting("particles", "all does not go with a sampled history"));
     };

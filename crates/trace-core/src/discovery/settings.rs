@@ -1,6 +1,6 @@
 //! What a run is asked to do ([`Settings`]) and what that means for one model ([`Plan`]).
 
-use super::proposal::{CumulativeTable, Proposal};
+use super::proposal::{Proposal, unigram_weights};
 use crate::theory::{ErrorBound, scaling_law_threshold};
 use crate::{DensityModel, Error};
 
@@ -104,8 +104,8 @@ pub const DEFAULT_MEMORY: usize = 16;
 const ROUNDS: [usize; 6] = [16, 32, 64, 128, 256, 512];
 /// `auto` enumerates vocabularies up to this size instead.
 const ENUMERATED_BY_AUTO: usize = 128;
-/// More draws than this are a slip of the pen, not an experiment.
-const MOST_PARTICLES: usize = 100_000;
+/// The most draws that can be asked for: more are a slip of the pen, not an experiment.
+pub const MOST_PARTICLES: usize = 100_000;
 
 /// What a run is asked to do. What is `None` follows the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -203,21 +203,10 @@ impl Settings {
     }
 
     fn proposal(&self, model: &dyn DensityModel) -> Result<Proposal, Error> {
-        let frequencies = model.frequencies();
-        let usable = frequencies.is_some_and(|weights| {
-            weights.len() == model.vocabulary_size() && CumulativeTable::new(weights.iter().copied()).is_some()
-        });
+        let unigram = || unigram_weights(model.frequencies(), model.vocabulary_size()).map(|_| Proposal::Unigram);
         match self.proposal {
-            None if frequencies.is_none() => Ok(Proposal::Uniform),
-            Some(Proposal::Unigram) if frequencies.is_none() => Err(Error::setting(
-                "proposal",
-                "unigram needs event frequencies, which this model does not have; use uniform or model",
-            )),
-            None | Some(Proposal::Unigram) if !usable => Err(Error::setting(
-                "proposal",
-                "unigram needs one frequency for each event type, not negative and not all zero; this model's are not",
-            )),
-            None => Ok(Proposal::Unigram),
+            None if model.frequencies().is_none() => Ok(Proposal::Uniform),
+            None | Some(Proposal::Unigram) => unigram(),
             Some(Proposal::Model) if !model.predicts_first() && self.context == 0 => Err(Error::setting(
                 "proposal",
                 "model needs a prediction at every cause, and this model has none for the first event; set context to at least 1",
@@ -244,7 +233,8 @@ impl Plan {
         self.intervention == Intervention::Atomic && self.history == History::Observed
     }
 
-    /// Whether `draws` of `size` types without replacement leave only part of the population unseen.
+    /// Whether the draws of a cause are all that varies and come without replacement, so that what is not drawn yet is
+    /// a known part of all types.
     pub(super) fn finite_population(&self) -> bool {
         self.enumerable() && self.proposal == Proposal::Uniform
     }

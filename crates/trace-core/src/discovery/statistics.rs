@@ -71,7 +71,8 @@ impl PairStatistics {
     /// Whether more draws are unlikely to move the strength across the threshold.
     ///
     /// A strength below the threshold may owe that to a single type that was not drawn yet: of a population of `V` it
-    /// can add `largest / V`. No spread among the others tells of it, so that much is set aside.
+    /// can add `largest / V`. No spread among the others tells of it, so that much is set aside. (Divergences of whole
+    /// distributions have no such limit; for them it is no more than a cautious guess.)
     pub(super) fn is_decided(&self, threshold: f64, population: Option<usize>) -> bool {
         let floor = SPREAD_FLOOR * threshold;
         let error = self.error_of(self.variance().max(floor * floor), population);

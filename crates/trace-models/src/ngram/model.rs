@@ -81,9 +81,14 @@ impl NgramModel {
     }
 
     /// Gives the model what its training measured.
-    pub fn set_record(&mut self, frequencies: Option<Vec<f64>>, fitness: Fitness) {
+    pub(super) fn set_record(&mut self, frequencies: Option<Vec<f64>>, fitness: Fitness) {
         self.frequencies = frequencies;
         self.fitness = fitness;
+    }
+
+    /// Gives the model the entropy of the process that made its held-out events, where that is known.
+    pub const fn set_entropy(&mut self, entropy: f64) {
+        self.fitness.entropy = Some(entropy);
     }
 
     /// Calls `visit` with the context at `position`, shortest first, as far as it was seen.

@@ -77,7 +77,7 @@ impl Process {
         Self { size, memory, decay, bias: vec![0.0; size], layers: None, fitness: Fitness::default() }
     }
 
-    /// Parameters drawn as METHOD prescribes, with `W` at scale 1.
+    /// Normal parameters, scaled by the square root of each layer's width, with `W` at scale 1.
     pub(super) fn unscaled(spec: &ProcessSpec) -> Self {
         let ProcessSpec { vocabulary: size, memory, decay, .. } = *spec;
         let streams = Streams::new(spec.seed, "process");

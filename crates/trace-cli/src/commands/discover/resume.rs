@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use trace_core::{Lag, PopulationGraph};
+use trace_core::PopulationGraph;
 use trace_io::Error;
 use trace_io::output::{PartialFile, complete_lines, partial_path};
+use trace_io::population::{PopulationFile, add_result};
 use trace_io::result::ResultLine;
 
 use super::checkpoint;
@@ -25,7 +26,7 @@ pub enum Found {
 pub fn find(job: &Job<'_>, out: &Path) -> anyhow::Result<Found> {
     let partial = partial_path(out);
     if !partial.exists() {
-        let done = out.exists() && job.population.is_none_or(Path::exists) && is_complete(job, out);
+        let done = out.exists() && job.population.is_none_or(|path| is_ours(job, path)) && is_complete(job, out);
         return Ok(if done { Found::Complete } else { Found::Nothing });
     }
     let lines = complete_lines(&partial)?;
@@ -34,6 +35,13 @@ pub fn find(job: &Job<'_>, out: &Path) -> anyhow::Result<Found> {
     let bytes = state.done.checked_sub(1).map_or(0, |last| lines[last].1);
     let again = results.len() - state.done;
     Ok(Found::Partial(PartialFile::continue_at(out, bytes)?, state, again))
+}
+
+/// Whether a population file is of as many sequences, made in the same way.
+fn is_ours(job: &Job<'_>, population: &Path) -> bool {
+    PopulationFile::read(population).is_ok_and(|file| {
+        file.settings == job.settings && file.model == job.model && file.sequences == job.log.sequences.len() as u64
+    })
 }
 
 /// Whether a finished file is what this job would write.
@@ -107,11 +115,7 @@ fn state(job: &Job<'_>, results: &[ResultLine], partial: &Path) -> anyhow::Resul
     if job.options.all_pairs {
         let mut population = PopulationGraph::default();
         for (line, sequence) in results.iter().zip(&job.log.sequences) {
-            let type_of = |position: u32| sequence.events[position as usize];
-            population.add_sequence(line.edges.iter().map(|edge| {
-                let types = (type_of(edge.cause), type_of(edge.effect));
-                (types, edge.strength, edge.log_ratio, Lag(edge.lag), edge.is_kept())
-            }));
+            add_result(&mut population, line, |position| sequence.events[position]);
         }
         return Ok(State { done: results.len(), edges: kept(results), population, ..State::default() });
     }
