@@ -23,6 +23,10 @@ pub enum Purpose {
     Calibration = 5,
     /// Splitting a log into training and held-out parts.
     Split = 6,
+    /// Fresh weights of a network.
+    Weights = 7,
+    /// The order of training sequences.
+    Shuffle = 8,
 }
 
 /// Keys that all streams of one sequence share.

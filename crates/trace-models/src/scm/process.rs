@@ -9,7 +9,7 @@ use trace_core::theory::Fitness;
 
 use super::calibrate::MEASURED_ON;
 use super::{DENSITY, EMBEDDING, HIDDEN};
-use crate::kernels::add_product;
+use crate::kernels::product::add_product;
 
 /// Rows of `W` drawn in parallel before they are put together; bounds what is held twice.
 const ROWS_AT_A_TIME: usize = 512;

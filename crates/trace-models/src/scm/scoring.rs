@@ -13,7 +13,7 @@ use trace_core::theory::Fitness;
 use trace_core::{Branches, DensityModel, EntryMut, EventId, EventScore, Measure, ModelError, Reading, Scores};
 
 use super::{HIDDEN, Process};
-use crate::kernels::{dot, exponentiate, log_sum_exp, normalise, score_row};
+use crate::kernels::double::{dot, exponentiate, log_sum_exp, normalise, score_row};
 
 impl DensityModel for Process {
     fn vocabulary_size(&self) -> usize {

@@ -6,7 +6,7 @@ use trace_core::EventId;
 use trace_core::random::{Purpose, Streams};
 
 use super::Process;
-use crate::kernels::{dot, exponentiate};
+use crate::kernels::double::{dot, exponentiate};
 
 /// One simulated sequence.
 #[derive(Clone, Debug, PartialEq)]

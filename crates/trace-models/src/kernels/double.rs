@@ -1,50 +1,9 @@
-//! The hot loops: matrix products and sums of exponentials over slices of f64.
-//!
-//! All `unsafe` of the workspace is in this file. SIMD comes from run-time detection: `gemm` picks its own kernels,
-//! and `pulp` compiles the loops below for each instruction set. Sums run over sixteen fixed lanes, so that their
-//! order, and with it the result, does not depend on the width of a register.
-#![allow(clippy::inline_always)] // only what is inlined into the dispatched function is compiled for its features
+//! Sums of exponentials and dot products over slices of f64: what the synthetic process is made of.
 
 use pulp::{Arch, Simd, WithSimd};
 use trace_core::EventScore;
 
-const LANES: usize = 16;
-
-/// `out += left · right`, all row-major: `left` is `rows × depth`, `right` is `depth × columns`.
-pub(crate) fn add_product(out: &mut [f64], left: &[f64], right: &[f64], rows: usize, depth: usize, columns: usize) {
-    assert_eq!(out.len(), rows * columns);
-    assert_eq!(left.len(), rows * depth);
-    assert_eq!(right.len(), depth * columns);
-    if out.is_empty() {
-        return;
-    }
-    #[expect(unsafe_code)]
-    // SAFETY: the pointers come from slices whose lengths were just checked to be those of row-major matrices with
-    // these shapes and strides, and the borrow checker keeps `out` apart from the other two.
-    unsafe {
-        gemm::gemm(
-            rows,
-            columns,
-            depth,
-            out.as_mut_ptr(),
-            1,
-            columns as isize,
-            true,
-            left.as_ptr(),
-            1,
-            depth as isize,
-            right.as_ptr(),
-            1,
-            columns as isize,
-            1.0,
-            1.0,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
-}
+use super::{LANES, dispatched};
 
 /// `e^x` for `x ≤ 0`, to about one unit in the last place; below −708 it stays at the smallest normal number, which
 /// vanishes beside the `e^0` that every sum here contains.
@@ -105,30 +64,6 @@ fn add(a: f64, b: f64) -> f64 {
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
     if b > a { b } else { a }
-}
-
-/// Defines a function whose body is compiled for each instruction set and picked at run time. (A closure would do if
-/// it could be marked as always inlined; without that its `mul_add`s become calls.)
-macro_rules! dispatched {
-    ($(#[$doc:meta])* $visible:vis fn $name:ident<$life:lifetime>($($argument:ident: $type:ty),*) -> $output:ty $body:block) => {
-        $(#[$doc])*
-        $visible fn $name<$life>($($argument: $type),*) -> $output {
-            struct Kernel<$life> {
-                $($argument: $type,)*
-                _borrowed: std::marker::PhantomData<&$life ()>,
-            }
-            impl<$life> WithSimd for Kernel<$life> {
-                type Output = $output;
-
-                #[inline(always)]
-                fn with_simd<S: Simd>(self, _: S) -> $output {
-                    let Self { $($argument,)* .. } = self;
-                    $body
-                }
-            }
-            Arch::new().dispatch(Kernel { $($argument,)* _borrowed: std::marker::PhantomData })
-        }
-    };
 }
 
 dispatched! {
@@ -269,22 +204,6 @@ mod tests {
             prop_assert!((high + sum.ln() - log_sum_exp(&row)).abs() < 1e-12);
             let plain: f64 = row.iter().zip(&weights).map(|(a, b)| a * b).sum();
             prop_assert!((dot(&row, &weights) - plain).abs() < 1e-9);
-        }
-
-        #[test]
-        fn products_equal_their_definition(rows in 1usize..9, depth in 1usize..20, columns in 1usize..40, salt in 0u32..1000) {
-            let value = |i: usize| f64::from((i as u32 * 37 + salt) % 101) / 50.0 - 1.0;
-            let left: Vec<f64> = (0..rows * depth).map(value).collect();
-            let right: Vec<f64> = (0..depth * columns).map(|i| value(i + 7)).collect();
-            let start: Vec<f64> = (0..rows * columns).map(|i| value(i + 3)).collect();
-            let mut out = start.clone();
-            add_product(&mut out, &left, &right, rows, depth, columns);
-            for r in 0..rows {
-                for c in 0..columns {
-                    let sum: f64 = (0..depth).map(|d| left[r * depth + d] * right[d * columns + c]).sum();
-                    prop_assert!((out[r * columns + c] - start[r * columns + c] - sum).abs() < 1e-12);
-                }
-            }
         }
     }
 }

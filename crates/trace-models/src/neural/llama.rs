@@ -1,0 +1,283 @@
+//! LLaMA (Touvron et al., 2023): a pre-norm Transformer with RMSNorm, rotary positions, grouped-query attention and
+//! SwiGLU.
+//!
+//! ```text
+//! x ← x + Wo · attention(Wqkv · norm(x))
+//! x ← x + Wd · ( silu(Wg · norm(x)) ⊙ Wu · norm(x) )
+//! ```
+//!
+//! Shapes: `n` rows, `d` numbers a row, `H` heads and `G` key heads of `c` numbers, `f` numbers in the feed-forward
+//! layer. `Wqkv` is `(H + 2G)·c × d`, `Wo` is `d × H·c`, `Wg` and `Wu` together `2f × d`, `Wd` is `d × f`. Cost of a
+//! row and layer: `2·(d·(2H + 2G)·c + 3·d·f)` operations and the attention; the backward pass takes twice that.
+
+use std::ops::Range;
+
+use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
+use super::attention::{self, Cache, Heads, Rotary, Turns};
+use super::layout::{Layout, Role, Start};
+use super::linear;
+use super::rows::{Order, Rows};
+use crate::kernels::product::Old;
+use crate::kernels::single;
+
+/// The shape of a LLaMA.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LlamaConfig {
+    /// Tokens, special ones counted.
+    pub tokens: usize,
+    /// Numbers in a hidden row.
+    pub width: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key and value heads; divides the number of query heads.
+    pub key_heads: usize,
+    /// Numbers in a head; even.
+    pub head_width: usize,
+    /// Numbers in the feed-forward layer.
+    pub feed_forward: usize,
+    /// Base of the rotary frequencies.
+    pub rope_theta: f32,
+    /// What keeps a norm from dividing by zero.
+    pub norm_epsilon: f32,
+    /// Whether the head is the table of embeddings.
+    pub tied: bool,
+    /// The longest sequence it was trained on.
+    pub trained_length: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    norm: Range<usize>,
+    qkv: Range<usize>,
+    out: Range<usize>,
+    mlp_norm: Range<usize>,
+    gate_up: Range<usize>,
+    down: Range<usize>,
+}
+
+/// A LLaMA's tensors and how to compute with them.
+#[derive(Clone, Debug)]
+pub(crate) struct Llama {
+    pub(crate) config: LlamaConfig,
+    heads: Heads,
+    rotary: Rotary,
+    layout: Layout,
+    embedding: Range<usize>,
+    layers: Vec<Layer>,
+    norm: Range<usize>,
+    head: Range<usize>,
+}
+
+impl Llama {
+    pub(crate) fn new(config: LlamaConfig) -> Self {
+        let LlamaConfig { tokens, width, feed_forward, head_width, .. } = config;
+        let heads = Heads { queries: config.heads, keys: config.key_heads, width: head_width };
+        let mut layout = Layout::default();
+        let normal = |inputs: usize| Start::Normal((1.0 / inputs as f32).sqrt());
+        // What is added to the residual starts small, so that depth does not make it grow.
+        let added = |inputs: usize| Start::Normal((0.5 / (inputs * config.layers) as f32).sqrt());
+        let embedding = layout.add("model.embed_tokens.weight", &[tokens, width], Role::Table, Start::Normal(0.5));
+        let layers = (0..config.layers)
+            .map(|index| {
+                let mut add = |name: &str, shape: &[usize], role, start| {
+                    layout.add(format!("model.layers.{index}.{name}.weight"), shape, role, start)
+                };
+                let norm = add("input_layernorm", &[width], Role::Vector, Start::Constant(1.0));
+                let q = add("self_attn.q_proj", &[heads.out(), width], Role::Hidden, normal(width));
+                let keys = heads.keys * head_width;
+                add("self_attn.k_proj", &[keys, width], Role::Hidden, normal(width));
+                let v = add("self_attn.v_proj", &[keys, width], Role::Hidden, normal(width));
+                let out = add("self_attn.o_proj", &[width, heads.out()], Role::Hidden, added(heads.out()));
+                let mlp_norm = add("post_attention_layernorm", &[width], Role::Vector, Start::Constant(1.0));
+                let gate = add("mlp.gate_proj", &[feed_forward, width], Role::Hidden, normal(width));
+                let up = add("mlp.up_proj", &[feed_forward, width], Role::Hidden, normal(width));
+                let down = add("mlp.down_proj", &[width, feed_forward], Role::Hidden, added(feed_forward));
+                Layer { norm, qkv: q.start..v.end, out, mlp_norm, gate_up: gate.start..up.end, down }
+            })
+            .collect();
+        let norm = layout.add("model.norm.weight", &[width], Role::Vector, Start::Constant(1.0));
+        let head = if config.tied {
+            embedding.clone()
+        } else {
+            layout.add("lm_head.weight", &[tokens, width], Role::Table, Start::Normal(0.02))
+        };
+        let rotary = Rotary::new(head_width, config.rope_theta);
+        Self { config, heads, rotary, layout, embedding, layers, norm, head }
+    }
+}
+
+/// What a layer keeps for its backward pass.
+#[derive(Debug, Default)]
+struct LayerTape {
+    input: Vec<f32>,
+    norm: Vec<f32>,
+    inverse: Vec<f32>,
+    qkv: Vec<f32>,
+    scores: Vec<Vec<f32>>,
+    attended: Vec<f32>,
+    middle: Vec<f32>,
+    mlp_norm: Vec<f32>,
+    mlp_inverse: Vec<f32>,
+    gate_up: Vec<f32>,
+    gated: Vec<f32>,
+}
+
+/// Activations of a LLaMA.
+#[derive(Debug, Default)]
+pub(crate) struct Tape {
+    x: Vec<f32>,
+    layers: Vec<LayerTape>,
+    inverse: Vec<f32>,
+    hidden: Vec<f32>,
+    /// Numbers of `hidden` that the last pass wrote.
+    size: usize,
+    scratch: Vec<f32>,
+    d_wide: Vec<f32>,
+    d_narrow: Vec<f32>,
+    d_scores: Vec<f32>,
+    turns: Turns,
+}
+
+impl Architecture for Llama {
+    type Memory = Vec<Cache>;
+    type Tape = Tape;
+    const ORDER: Order = Order::Branches;
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn width(&self) -> usize {
+        self.config.width
+    }
+
+    fn tokens(&self) -> usize {
+        self.config.tokens
+    }
+
+    fn embedding(&self) -> Range<usize> {
+        self.embedding.clone()
+    }
+
+    fn head(&self) -> Range<usize> {
+        self.head.clone()
+    }
+
+    fn memory(&self, tokens: usize) -> Vec<Cache> {
+        self.layers.iter().map(|_| Cache::with_room(&self.heads, tokens)).collect()
+    }
+
+    fn cost(&self, tokens: usize) -> (usize, usize) {
+        let cache = self.config.layers * tokens * 2 * self.heads.keys * self.heads.width;
+        let row = 3 * self.config.width + self.heads.row() + self.heads.out() + 3 * self.config.feed_forward + tokens;
+        (cache * size_of::<f32>(), row * size_of::<f32>())
+    }
+
+    fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Vec<Cache>>, tape: &mut Tape) {
+        let (n, width, inner) = (rows.len(), self.config.width, self.config.feed_forward);
+        let (heads, epsilon) = (&self.heads, self.config.norm_epsilon);
+        let keep = matches!(past, Past::Training);
+        tape.size = n * width;
+        let positions = rows.groups.iter().map(|group| group.start + group.steps).max().unwrap_or(0);
+        self.rotary.prepare(&mut tape.turns, positions);
+        tape.layers.resize_with(if keep { self.config.layers } else { 1 }, LayerTape::default);
+        let x = room(&mut tape.x, n * width);
+        embed(x, &weights[self.embedding.clone()], &rows.tokens, width);
+        for (index, layer) in self.layers.iter().enumerate() {
+            let kept = &mut tape.layers[if keep { index } else { 0 }];
+            let norm = room(&mut kept.norm, n * width);
+            single::rms_norm(norm, room(&mut kept.inverse, n), x, &weights[layer.norm.clone()], epsilon);
+            let qkv = room(&mut kept.qkv, n * heads.row());
+            linear::forward(qkv, Old::Replace, norm, &weights[layer.qkv.clone()], (width, heads.row()));
+            let attended = room(&mut kept.attended, n * heads.out());
+            kept.scores.resize_with(if keep { rows.groups.len() } else { 1 }, Vec::new);
+            for (number, group) in rows.groups.iter().enumerate() {
+                let own = group.row..group.row + group.count * group.steps;
+                let qkv = &mut qkv[own.start * heads.row()..own.end * heads.row()];
+                let attended = &mut attended[own.start * heads.out()..own.end * heads.out()];
+                self.rotary.rotate(&tape.turns, heads, group, qkv, 1.0);
+                let cache = match &past {
+                    Past::Training | Past::Nothing => None,
+                    Past::Shared(memory) => Some(&memory[index]),
+                    Past::Growing(memory) => Some(&memory[index]),
+                };
+                let scores = &mut kept.scores[if keep { number } else { 0 }];
+                attention::forward(heads, group, cache, qkv, attended, scores, keep);
+                if let Past::Growing(memory) = &mut past {
+                    memory[index].extend(heads, qkv);
+                }
+            }
+            if keep {
+                room(&mut kept.input, n * width).copy_from_slice(x);
+            }
+            linear::forward(x, Old::Add, attended, &weights[layer.out.clone()], (heads.out(), width));
+            if keep {
+                room(&mut kept.middle, n * width).copy_from_slice(x);
+            }
+            let norm = room(&mut kept.mlp_norm, n * width);
+            single::rms_norm(norm, room(&mut kept.mlp_inverse, n), x, &weights[layer.mlp_norm.clone()], epsilon);
+            let gate_up = room(&mut kept.gate_up, n * 2 * inner);
+            linear::forward(gate_up, Old::Replace, norm, &weights[layer.gate_up.clone()], (width, 2 * inner));
+            let gated = room(&mut kept.gated, n * inner);
+            single::swiglu(gated, gate_up, inner);
+            linear::forward(x, Old::Add, gated, &weights[layer.down.clone()], (inner, width));
+        }
+        let hidden = room(&mut tape.hidden, n * width);
+        single::rms_norm(hidden, room(&mut tape.inverse, n), x, &weights[self.norm.clone()], epsilon);
+    }
+
+    fn hidden(tape: &Tape) -> &[f32] {
+        &tape.hidden[..tape.size]
+    }
+}
+
+impl Trainable for Llama {
+    fn backward(&self, weights: &[f32], rows: &Rows, tape: &mut Tape, d_hidden: &mut [f32], gradient: &mut [f32]) {
+        let (n, width, inner) = (rows.len(), self.config.width, self.config.feed_forward);
+        let heads = &self.heads;
+        let d_x = room(&mut tape.scratch, n * width);
+        d_x.fill(0.0);
+        let norm = self.norm.clone();
+        let x = &tape.x[..n * width];
+        single::back_rms_norm(d_x, &mut gradient[norm.clone()], d_hidden, x, &tape.inverse[..n], &weights[norm]);
+        for (layer, kept) in self.layers.iter().zip(&mut tape.layers).rev() {
+            let d_norm = &mut d_hidden[..n * width];
+            // Feed-forward layer.
+            let d_gated = room(&mut tape.d_wide, n * inner);
+            linear::back_input(d_gated, Old::Replace, d_x, &weights[layer.down.clone()], (inner, width));
+            linear::back_weight(&mut gradient[layer.down.clone()], d_x, &kept.gated[..n * inner], (inner, width));
+            let gate_up = &mut kept.gate_up[..n * 2 * inner];
+            single::back_swiglu(gate_up, d_gated, inner);
+            linear::back_input(d_norm, Old::Replace, gate_up, &weights[layer.gate_up.clone()], (width, 2 * inner));
+            let norm = &kept.mlp_norm[..n * width];
+            linear::back_weight(&mut gradient[layer.gate_up.clone()], gate_up, norm, (width, 2 * inner));
+            let gain = layer.mlp_norm.clone();
+            let (middle, inverse) = (&kept.middle[..n * width], &kept.mlp_inverse[..n]);
+            single::back_rms_norm(d_x, &mut gradient[gain.clone()], d_norm, middle, inverse, &weights[gain]);
+            // Attention.
+            let d_attended = room(&mut tape.d_wide, n * heads.out());
+            linear::back_input(d_attended, Old::Replace, d_x, &weights[layer.out.clone()], (heads.out(), width));
+            let attended = &kept.attended[..n * heads.out()];
+            linear::back_weight(&mut gradient[layer.out.clone()], d_x, attended, (heads.out(), width));
+            let d_qkv = room(&mut tape.d_narrow, n * heads.row());
+            for (group, scores) in rows.groups.iter().zip(&kept.scores) {
+                let own = group.row..group.row + group.steps;
+                let d_qkv = &mut d_qkv[own.start * heads.row()..own.end * heads.row()];
+                let qkv = &kept.qkv[own.start * heads.row()..own.end * heads.row()];
+                let d_attended = &d_attended[own.start * heads.out()..own.end * heads.out()];
+                let scores = &scores[..heads.kept_scores(group)];
+                attention::backward(heads, group.steps, qkv, scores, d_attended, d_qkv, &mut tape.d_scores);
+                self.rotary.rotate(&tape.turns, heads, group, d_qkv, -1.0);
+            }
+            linear::back_input(d_norm, Old::Replace, d_qkv, &weights[layer.qkv.clone()], (width, heads.row()));
+            let norm = &kept.norm[..n * width];
+            linear::back_weight(&mut gradient[layer.qkv.clone()], d_qkv, norm, (width, heads.row()));
+            let gain = layer.norm.clone();
+            let (input, inverse) = (&kept.input[..n * width], &kept.inverse[..n]);
+            single::back_rms_norm(d_x, &mut gradient[gain.clone()], d_norm, input, inverse, &weights[gain]);
+        }
+        back_embed(&mut gradient[self.embedding.clone()], d_x, &rows.tokens, width);
+    }
+}

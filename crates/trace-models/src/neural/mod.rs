@@ -1,0 +1,16 @@
+//! Neural backbones on plain CPUs.
+//!
+//! One file an architecture ([`llama`], …), written as functions over slices on the kernels of this crate; the same
+//! forward pass trains, reads and scores branches. What they share: [`layout`] says where each tensor lies in one
+//! flat buffer, [`rows`] what goes through a network at once, [`head`] turns hidden rows into losses and scores.
+
+pub(crate) mod architecture;
+mod attention;
+mod head;
+pub mod layout;
+mod linear;
+pub mod llama;
+mod rows;
+
+#[cfg(test)]
+mod gradients;
