@@ -79,6 +79,18 @@ pub trait DensityModel: Send + Sync {
         None
     }
 
+    /// The longest sequence the model was trained on, where that is known and it reads longer ones all the same.
+    fn trained_length(&self) -> Option<usize> {
+        None
+    }
+
+    /// Bounds the memory, in bytes, that the model uses for itself and for what it reads and scores. An error when
+    /// even the shortest sequence needs more. Models whose scoring takes little memory whatever is asked need not
+    /// do anything.
+    fn set_max_memory(&mut self, _bytes: usize) -> Result<(), ModelError> {
+        Ok(())
+    }
+
     /// How many causes' branches the model wants in one call of [`Reading::score`]. More make larger matrix products,
     /// fewer make more calls that can run in parallel.
     fn causes_together(&self) -> usize {

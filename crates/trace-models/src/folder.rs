@@ -15,7 +15,8 @@ use trace_core::theory::Fitness;
 use trace_core::{DensityModel, EventId, EventName, Vocabulary};
 use twox_hash::XxHash3_64;
 
-use crate::{Error, NgramModel, Process};
+use crate::shards::weight_files;
+use crate::{Error, NgramModel, Process, neural};
 
 /// The version of `trace.json` that this software writes.
 pub const RECORD_SCHEMA: &str = "trace.model/1";
@@ -36,6 +37,9 @@ pub struct ModelRecord {
     /// Entropy of the process that made the events, where it is known.
     #[serde(default)]
     pub entropy: Option<f64>,
+    /// Tokens that are not events: `begin`, `padding`, `unknown`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub special_tokens: BTreeMap<String, u32>,
     /// How often each type occurred in training, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_counts: Option<Vec<u64>>,
@@ -67,19 +71,17 @@ pub struct OpenModel {
     pub fingerprint: String,
 }
 
-const CONFIG: &str = "config.json";
+pub(crate) const CONFIG: &str = "config.json";
 const RECORD: &str = "trace.json";
 const VOCABULARY: &str = "vocab.json";
 pub(crate) const WEIGHTS: &str = "model.safetensors";
 
 /// Opens a model folder of any kind that this software knows.
 pub fn open(folder: &Path) -> Result<OpenModel, Error> {
-    if !folder.is_dir() {
-        return Err(Error::folder(folder, "not a model folder: no such directory"));
-    }
-    let config: BTreeMap<String, Value> = read_json(&folder.join(CONFIG))?;
-    let record = if folder.join(RECORD).exists() { Some(read_record(&folder.join(RECORD))?) } else { None };
+    let (config, record) = read_description(folder)?;
     let kind = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
+    // The token of each event, where there are special ones besides.
+    let mut events = None;
     let opened = match kind {
         Process::MODEL_TYPE => {
             let process =
@@ -93,33 +95,44 @@ pub fn open(folder: &Path) -> Result<OpenModel, Error> {
             let parameters = model.parameters();
             (Box::new(model) as Box<dyn DensityModel>, parameters)
         }
-        other => {
-            return Err(Error::folder(
-                &folder.join(CONFIG),
-                format!(
-                    "model_type {other:?} is not one that this version reads; expected {:?} or {:?}",
-                    Process::MODEL_TYPE,
-                    NgramModel::MODEL_TYPE
-                ),
-            ));
+        _ => {
+            let config = Config { path: folder.join(CONFIG), values: &config };
+            let network = neural::open(folder, &config, record.as_ref())?;
+            let parameters = network.weights().len();
+            events = Some(network.event_tokens().to_vec());
+            (network as Box<dyn DensityModel>, parameters)
         }
     };
     let (model, parameters) = opened;
-    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), model.vocabulary_size())?;
+    let events = events.unwrap_or_else(|| (0..model.vocabulary_size() as u32).collect());
+    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &events)?;
     let record =
         record.unwrap_or_else(|| ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() });
     let fingerprint = fingerprint(folder)?;
     Ok(OpenModel { model, vocabulary, record, parameters, config, fingerprint })
 }
 
+/// What `config.json` holds.
+type ConfigValues = BTreeMap<String, Value>;
+
+/// A folder's config, and its record if it has one.
+pub(crate) fn read_description(folder: &Path) -> Result<(ConfigValues, Option<ModelRecord>), Error> {
+    if !folder.is_dir() {
+        return Err(Error::folder(folder, "not a model folder: no such directory"));
+    }
+    let config = read_json(&folder.join(CONFIG))?;
+    let record = if folder.join(RECORD).exists() { Some(read_record(&folder.join(RECORD))?) } else { None };
+    Ok((config, record))
+}
+
 /// XXH3 over everything that decides what a model answers.
 fn fingerprint(folder: &Path) -> Result<String, Error> {
     let mut hasher = XxHash3_64::new();
-    for name in [CONFIG, WEIGHTS, VOCABULARY] {
-        let path = folder.join(name);
-        if name == VOCABULARY && !path.exists() {
-            continue;
-        }
+    let mut paths = vec![folder.join(CONFIG)];
+    paths.extend(weight_files(folder)?);
+    // Special tokens decide what is an event; the rest of the record does not change what a model answers.
+    paths.extend([VOCABULARY].map(|name| folder.join(name)).into_iter().filter(|path| path.exists()));
+    for path in paths {
         let mut file = fs::File::open(&path).map_err(Error::io(&path))?;
         let mut piece = vec![0; 1 << 20];
         loop {
@@ -158,7 +171,47 @@ impl Config<'_> {
             .ok_or_else(|| self.fault(name, "a number, 0 or more", value))
     }
 
-    fn fault(&self, name: &str, expected: &str, found: Option<&Value>) -> Error {
+    /// A whole number within these bounds, or this one where there is none.
+    pub(crate) fn size_or(&self, name: &str, least: usize, most: usize, usual: usize) -> Result<usize, Error> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(usual),
+            Some(_) => self.size(name, least, most),
+        }
+    }
+
+    /// A finite number that is not negative, or this one where there is none.
+    pub(crate) fn number_or(&self, name: &str, usual: f64) -> Result<f64, Error> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(usual),
+            Some(_) => self.number(name),
+        }
+    }
+
+    /// Yes or no, or this where it does not say.
+    pub(crate) fn flag_or(&self, name: &str, usual: bool) -> Result<bool, Error> {
+        match self.values.get(name) {
+            None | Some(Value::Null) => Ok(usual),
+            value => value.and_then(Value::as_bool).ok_or_else(|| self.fault(name, "true or false", value)),
+        }
+    }
+
+    /// Refuses a setting that this software does not compute: it must be one of these, or absent.
+    pub(crate) fn only(&self, name: &str, known: &[Value]) -> Result<(), Error> {
+        match self.values.get(name) {
+            None => Ok(()),
+            Some(value) if known.contains(value) => Ok(()),
+            value => {
+                let known: Vec<String> = known.iter().map(Value::to_string).collect();
+                Err(self.fault(
+                    name,
+                    &format!("{}, the only form that this version computes", known.join(" or ")),
+                    value,
+                ))
+            }
+        }
+    }
+
+    pub(crate) fn fault(&self, name: &str, expected: &str, found: Option<&Value>) -> Error {
         let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
         Error::folder(&self.path, format!("{name}: expected {expected}, found {found}"))
     }
@@ -184,13 +237,25 @@ fn read_record(path: &Path) -> Result<ModelRecord, Error> {
     Ok(record)
 }
 
-/// Event names from `vocab.json`; bare ids without it.
-fn read_vocabulary(path: &Path, size: usize) -> Result<Vocabulary, Error> {
+/// Event names from `vocab.json`; bare ids without it. `events` are the tokens that are events.
+fn read_vocabulary(path: &Path, events: &[u32]) -> Result<Vocabulary, Error> {
     if !path.exists() {
-        return Ok(Vocabulary::ids(size));
+        return match (0..).zip(events).find(|(id, token)| id != *token) {
+            None => Ok(Vocabulary::ids(events.len())),
+            Some((id, _)) => Err(Error::folder(
+                path,
+                format!("missing: without names, special tokens must come after all events, but token {id} is one"),
+            )),
+        };
     }
     let ids: BTreeMap<String, u64> = read_json(path)?;
-    let mut names: Vec<Option<String>> = vec![None; size];
+    let tokens = events.iter().max().map_or(0, |last| *last as usize + 1);
+    let mut names: Vec<Option<String>> = vec![None; tokens];
+    let is_event: Vec<bool> = {
+        let mut flags = vec![false; tokens];
+        events.iter().for_each(|token| flags[*token as usize] = true);
+        flags
+    };
     for (name, id) in ids {
         let place = usize::try_from(id).ok().and_then(|id| names.get_mut(id));
         match place {
@@ -198,14 +263,19 @@ fn read_vocabulary(path: &Path, size: usize) -> Result<Vocabulary, Error> {
             Some(Some(other)) => {
                 return Err(Error::folder(path, format!("{name:?} and {other:?} have the same id {id}")));
             }
+            // Special tokens may have names; those that come after all events lie beyond.
+            None if is_event.len() > events.len() => {}
             None => {
+                let size = events.len();
                 return Err(Error::folder(path, format!("{name:?} has id {id}, but the model has {size} types")));
             }
         }
     }
     let mut vocabulary = Vocabulary::named();
-    for (id, name) in names.into_iter().enumerate() {
-        let name = name.ok_or_else(|| Error::folder(path, format!("no event has id {id} of {size}")))?;
+    for token in events {
+        let name = names[*token as usize].take();
+        let size = events.len();
+        let name = name.ok_or_else(|| Error::folder(path, format!("no event has id {token} of {size}")))?;
         vocabulary.intern(&EventName::Text(name.into()));
     }
     Ok(vocabulary)

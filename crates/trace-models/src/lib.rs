@@ -23,6 +23,7 @@ mod kernels;
 pub mod neural;
 pub mod ngram;
 mod scm;
+mod shards;
 mod tensors;
 
 pub use error::Error;

@@ -48,8 +48,16 @@ macro_rules! element {
 }
 
 element!(f32, F32, "F32", |value: f32| (!value.is_finite()).then_some("NaN or infinity"));
+element!(half::f16, F16, "F16", |value: half::f16| (!value.is_finite()).then_some("NaN or infinity"));
+element!(half::bf16, BF16, "BF16", |value: half::bf16| (!value.is_finite()).then_some("NaN or infinity"));
 element!(u32, U32, "U32", |_| None);
 element!(u64, U64, "U64", |_| None);
+
+fn widen<T: Copy>(out: &mut [f32], values: &[T], wide: fn(T) -> f32) {
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = wide(*value);
+    }
+}
 
 /// A header longer than this is not one.
 const LONGEST_HEADER: u64 = 100_000_000;
@@ -96,7 +104,43 @@ impl TensorFile {
         Ok(Self { path: path.to_owned(), file, start, metadata })
     }
 
-    fn fault(&self, tensor: &str, reason: impl Into<String>) -> Error {
+    /// The file itself.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names of all tensors.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.metadata.tensors().into_keys().collect()
+    }
+
+    /// Checks that a tensor holds floats in this shape.
+    pub(crate) fn check_floats(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
+        let info = self.info(name)?;
+        if !matches!(info.dtype, Dtype::F32 | Dtype::F16 | Dtype::BF16) || info.shape != shape {
+            return Err(self.fault(
+                name,
+                format!(
+                    "expected F32, F16 or BF16 of shape {shape:?}, found {:?} of shape {:?}",
+                    info.dtype, info.shape
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reads a tensor of f32, f16 or bf16 as f32.
+    pub(crate) fn read_floats(&mut self, name: &str, shape: &[usize], out: &mut [f32]) -> Result<(), Error> {
+        self.check_floats(name, shape)?;
+        match self.info(name)?.dtype {
+            Dtype::F16 => widen(out, &self.read::<half::f16>(name, shape)?, half::f16::to_f32),
+            Dtype::BF16 => widen(out, &self.read::<half::bf16>(name, shape)?, half::bf16::to_f32),
+            _ => out.copy_from_slice(&self.read::<f32>(name, shape)?),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn fault(&self, tensor: &str, reason: impl Into<String>) -> Error {
         Error::Tensor { path: self.path.clone(), tensor: tensor.to_owned(), reason: reason.into() }
     }
 

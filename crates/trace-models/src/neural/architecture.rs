@@ -22,7 +22,7 @@ pub(crate) trait Architecture: Send + Sync {
     /// What is kept of an observed sequence so that branches can part from it anywhere.
     type Memory: Send + Sync;
     /// Activations, kept between calls for their room.
-    type Tape: Default + Send;
+    type Tape: Default + Send + Sync;
     /// How rows must lie.
     const ORDER: Order;
 

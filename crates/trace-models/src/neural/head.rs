@@ -55,6 +55,11 @@ pub(crate) fn loss_and_gradient(
     sum
 }
 
+/// All logits of rows.
+pub(crate) fn logits(hidden: &[f32], head: &[f32], (width, tokens): (usize, usize), out: &mut [f32]) {
+    linear::forward(out, Old::Replace, hidden, head, (width, tokens));
+}
+
 /// Room for [`score`].
 #[derive(Debug, Default)]
 pub(crate) struct TileRoom {

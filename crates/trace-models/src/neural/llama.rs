@@ -12,11 +12,16 @@
 
 use std::ops::Range;
 
+use serde_json::{Map, Value, json};
+
 use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
 use super::attention::{self, Cache, Heads, Rotary, Turns};
 use super::layout::{Layout, Role, Start};
 use super::linear;
+use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST};
 use super::rows::{Order, Rows};
+use crate::Error;
+use crate::folder::Config;
 use crate::kernels::product::Old;
 use crate::kernels::single;
 
@@ -45,6 +50,80 @@ pub struct LlamaConfig {
     pub tied: bool,
     /// The longest sequence it was trained on.
     pub trained_length: usize,
+}
+
+impl LlamaConfig {
+    /// From a Transformers config; `has_head` says whether the files have a head of their own.
+    pub(crate) fn read(config: &Config<'_>, has_head: bool) -> Result<Self, Error> {
+        config.only("hidden_act", &[json!("silu")])?;
+        config.only("attention_bias", &[json!(false), Value::Null])?;
+        config.only("mlp_bias", &[json!(false), Value::Null])?;
+        let width = config.size("hidden_size", 1, WIDEST)?;
+        let heads = config.size("num_attention_heads", 1, WIDEST)?;
+        let key_heads = config.size_or("num_key_value_heads", 1, heads, heads)?;
+        if !heads.is_multiple_of(key_heads) {
+            let found = config.values.get("num_key_value_heads");
+            return Err(config.fault("num_key_value_heads", &format!("a divisor of {heads} heads"), found));
+        }
+        let head_width = config.size_or("head_dim", 2, WIDEST, width / heads)?;
+        if head_width == 0 || !head_width.is_multiple_of(2) {
+            return Err(config.fault("head_dim", "an even number", Some(&json!(head_width))));
+        }
+        Ok(Self {
+            tokens: config.size("vocab_size", 2, MOST_TOKENS)?,
+            width,
+            layers: config.size("num_hidden_layers", 1, MOST_LAYERS)?,
+            heads,
+            key_heads,
+            head_width,
+            feed_forward: config.size("intermediate_size", 1, 16 * WIDEST)?,
+            rope_theta: rope_theta(config)? as f32,
+            norm_epsilon: config.number_or("rms_norm_eps", 1e-6)? as f32,
+            tied: config.flag_or("tie_word_embeddings", !has_head)?,
+            trained_length: config.size_or("max_position_embeddings", 1, usize::MAX, 2048)?,
+        })
+    }
+
+    /// As a Transformers config.
+    pub(crate) fn describe(&self) -> Map<String, Value> {
+        let config = json!({
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "vocab_size": self.tokens,
+            "hidden_size": self.width,
+            "intermediate_size": self.feed_forward,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.key_heads,
+            "head_dim": self.head_width,
+            "hidden_act": "silu",
+            "attention_bias": false,
+            "mlp_bias": false,
+            "max_position_embeddings": self.trained_length,
+            "rms_norm_eps": self.norm_epsilon,
+            // The first is read by Transformers 4, the second by 5.
+            "rope_theta": self.rope_theta,
+            "rope_parameters": {"rope_type": "default", "rope_theta": self.rope_theta},
+            "tie_word_embeddings": self.tied,
+        });
+        if let Value::Object(map) = config { map } else { Map::new() }
+    }
+}
+
+/// The base of the rotary frequencies, from either place where Transformers has put it.
+fn rope_theta(config: &Config<'_>) -> Result<f64, Error> {
+    for name in ["rope_scaling", "rope_parameters"] {
+        let Some(Value::Object(rope)) = config.values.get(name) else { continue };
+        let kind = rope.get("rope_type").or_else(|| rope.get("type"));
+        if kind.is_some_and(|kind| kind != "default") {
+            return Err(config.fault(name, "rope_type \"default\", the only one that this version computes", kind));
+        }
+        if let Some(theta) = rope.get("rope_theta") {
+            let number = theta.as_f64().filter(|theta| theta.is_finite() && *theta > 0.0);
+            return number.ok_or_else(|| config.fault(name, "a positive rope_theta", Some(theta)));
+        }
+    }
+    config.number_or("rope_theta", 10_000.0)
 }
 
 #[derive(Clone, Debug)]

@@ -10,7 +10,15 @@ mod head;
 pub mod layout;
 mod linear;
 pub mod llama;
+pub(crate) mod model;
+mod network;
 mod rows;
+mod store;
+pub mod train;
+
+pub use network::NetworkConfig;
+pub(crate) use store::open;
+pub use store::{NeuralNetwork, open_network};
 
 #[cfg(test)]
 mod gradients;

@@ -28,6 +28,7 @@ impl NgramModel {
             held_out_loss: self.fitness.held_out_loss,
             unigram_loss: self.fitness.unigram_loss,
             entropy: self.fitness.entropy,
+            special_tokens: std::collections::BTreeMap::new(),
             event_counts: self.frequencies.as_ref().map(|f| f.iter().map(|count| *count as u64).collect()),
             training: training.clone().into_iter().collect(),
         };

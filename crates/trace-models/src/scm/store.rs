@@ -30,6 +30,7 @@ impl Process {
             held_out_loss: self.fitness.held_out_loss,
             unigram_loss: self.fitness.unigram_loss,
             entropy: self.fitness.entropy,
+            special_tokens: std::collections::BTreeMap::new(),
             event_counts: None,
             training: training.clone().into_iter().collect(),
         };

@@ -1,0 +1,300 @@
+//! Sequences to train on, read again for every epoch, so that a corpus need not fit in memory.
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use trace_core::EventId;
+use trace_core::random::{Purpose, Streams};
+
+use super::step::Window;
+use crate::Error;
+use crate::ngram::{NgramCounts, NgramModel};
+
+/// Sequences that can be read from the start again and again, each time the same.
+pub trait Corpus: Sync {
+    /// One pass over all sequences, in order.
+    fn pass(&self) -> Result<SequencePass<'_>, Error>;
+}
+
+/// One pass over a corpus.
+pub type SequencePass<'c> = Box<dyn Iterator<Item = Result<Vec<EventId>, Error>> + 'c>;
+
+impl Corpus for Vec<Vec<EventId>> {
+    fn pass(&self) -> Result<SequencePass<'_>, Error> {
+        Ok(Box::new(self.iter().map(|sequence| Ok(sequence.clone()))))
+    }
+}
+
+/// Held-out events are enough to know a loss to a few thousandths of a nat; more would only cost time.
+const MOST_HELD_OUT: usize = 1 << 18;
+/// Training events that the n-gram floor is made of, and its largest order.
+const FLOOR_EVENTS: usize = 500_000;
+const FLOOR_ORDER: usize = 3;
+
+/// What one look at a corpus tells.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Sequences.
+    pub sequences: usize,
+    /// Events of all sequences.
+    pub events: usize,
+    /// The longest sequence.
+    pub longest: usize,
+    /// How often each type occurs in what is trained on.
+    pub counts: Vec<u64>,
+    /// Sequences that are not trained on.
+    pub held_out: Vec<Vec<EventId>>,
+    /// Held-out loss of event frequencies, where anything is held out.
+    pub unigram_loss: Option<f64>,
+    /// Order and held-out loss of the best n-gram.
+    pub ngram_loss: Option<(usize, f64)>,
+    cutoff: Option<u64>,
+    seed: u64,
+}
+
+/// A number for each sequence that decides whether it is held out.
+fn lot(seed: u64, index: usize) -> u64 {
+    Streams::new(seed, "held out").stream(Purpose::Split, index as u32, (index >> 32) as u32).random()
+}
+
+impl Survey {
+    /// Looks at every sequence twice: to count, and to set a share of them aside.
+    pub fn new(corpus: &dyn Corpus, vocabulary_size: usize, share: f64, seed: u64) -> Result<Self, Error> {
+        if !(0.0..1.0).contains(&share) {
+            return Err(Error::spec("held-out", format!("{share} is not a share; expected 0 to less than 1")));
+        }
+        if vocabulary_size < 2 {
+            let reason = format!("only {vocabulary_size} type; at least 2 are needed to learn anything");
+            return Err(Error::spec("events", reason));
+        }
+        let (mut sequences, mut events, mut longest) = (0, 0, 0);
+        let (mut least, mut most) = (u64::MAX, 0);
+        for sequence in corpus.pass()? {
+            let length = sequence?.len();
+            let lot = lot(seed, sequences);
+            (least, most) = (least.min(lot), most.max(lot));
+            sequences += 1;
+            events += length;
+            longest = longest.max(length);
+        }
+        let share = share.min(MOST_HELD_OUT as f64 / events.max(1) as f64);
+        // At least one sequence is held out where any is to be, and at least one is left to train on.
+        let cutoff = ((share * u64::MAX as f64) as u64).max(least).min(most.saturating_sub(1));
+        let cutoff = (share > 0.0 && sequences > 1).then_some(cutoff);
+        let mut survey = Self {
+            sequences,
+            events,
+            longest,
+            counts: vec![0; vocabulary_size],
+            held_out: Vec::new(),
+            unigram_loss: None,
+            ngram_loss: None,
+            cutoff,
+            seed,
+        };
+        let mut floor = NgramCounts::new(vocabulary_size, FLOOR_ORDER);
+        let mut counted = 0;
+        for (index, sequence) in corpus.pass()?.enumerate() {
+            let sequence = sequence?;
+            if survey.is_held_out(index) {
+                survey.held_out.push(sequence);
+                continue;
+            }
+            for event in &sequence {
+                survey.counts[event.index()] += 1;
+            }
+            if counted < FLOOR_EVENTS {
+                counted += sequence.len();
+                floor.add(&sequence);
+            }
+        }
+        survey.measure_floors(&floor);
+        Ok(survey)
+    }
+
+    /// Whether the sequence with this number is not trained on.
+    fn is_held_out(&self, index: usize) -> bool {
+        self.cutoff.is_some_and(|cutoff| lot(self.seed, index) <= cutoff)
+    }
+
+    fn measure_floors(&mut self, counts: &NgramCounts) {
+        let held_out = || self.held_out.iter().map(Vec::as_slice);
+        let mut losses = Vec::new();
+        for order in 1..=FLOOR_ORDER {
+            let (loss, events) = NgramModel::new(counts.clone(), order).loss(held_out());
+            if events > 0 {
+                losses.push((order, loss));
+            }
+        }
+        self.unigram_loss = losses.first().map(|(_, loss)| *loss);
+        self.ngram_loss = losses.into_iter().skip(1).min_by(|a, b| a.1.total_cmp(&b.1));
+    }
+
+    /// Events to train on.
+    pub fn training_events(&self) -> usize {
+        self.counts.iter().sum::<u64>() as usize
+    }
+
+    /// The mean number of rows that windows of at most `length` events have.
+    pub(crate) fn mean_window(&self, length: usize) -> f64 {
+        (self.events as f64 / self.sequences.max(1) as f64).clamp(1.0, length as f64)
+    }
+}
+
+/// Cuts a sequence into windows of at most `length` predictions. The first window starts with the begin token; a
+/// later one with the event before it. `first` is the length of the first window.
+pub(crate) fn windows(events: &[EventId], begin: u32, length: usize, first: usize) -> Vec<Window> {
+    let tokens: Vec<u32> = std::iter::once(begin).chain(events.iter().map(|event| event.0)).collect();
+    let mut list = Vec::new();
+    let (mut from, mut size) = (0, first.clamp(1, length));
+    while from + 1 < tokens.len() {
+        let to = (from + size).min(tokens.len() - 1);
+        list.push(tokens[from..=to].to_vec());
+        (from, size) = (to, length);
+    }
+    list
+}
+
+/// Events that wait to be drawn at random; a corpus smaller than this is shuffled as a whole.
+const SHUFFLE_EVENTS: usize = 1 << 24;
+
+/// Batches of windows, epoch after epoch, in an order that the seed alone decides.
+pub(crate) struct Batches<'c> {
+    corpus: &'c dyn Corpus,
+    survey: &'c Survey,
+    shape: BatchShape,
+    seed: u64,
+    epoch: u32,
+    pass: Option<std::iter::Enumerate<SequencePass<'c>>>,
+    random: ChaCha8Rng,
+    waiting: Vec<Window>,
+    events: usize,
+}
+
+/// How batches are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchShape {
+    pub(crate) begin: u32,
+    pub(crate) windows: usize,
+    pub(crate) length: usize,
+}
+
+impl<'c> Batches<'c> {
+    pub(crate) fn new(corpus: &'c dyn Corpus, survey: &'c Survey, shape: BatchShape, seed: u64) -> Self {
+        let random = Streams::new(seed, "order").stream(Purpose::Shuffle, 0, 0);
+        Self { corpus, survey, shape, seed, epoch: 0, pass: None, random, waiting: Vec::new(), events: 0 }
+    }
+
+    /// Epochs that were begun.
+    pub(crate) const fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Vec<Window>, Error> {
+        let mut batch = Vec::with_capacity(self.shape.windows);
+        while batch.len() < self.shape.windows {
+            self.fill()?;
+            let at = self.random.random_range(0..self.waiting.len());
+            let window = self.waiting.swap_remove(at);
+            self.events -= window.len();
+            batch.push(window);
+        }
+        Ok(batch)
+    }
+
+    /// Reads on until enough windows wait, beginning the next epoch where one ends.
+    fn fill(&mut self) -> Result<(), Error> {
+        let mut empty_epochs = 0;
+        while self.events < SHUFFLE_EVENTS {
+            let Some(pass) = &mut self.pass else {
+                if !self.waiting.is_empty() {
+                    return Ok(()); // an epoch's windows all come before those of the next
+                }
+                if empty_epochs > 1 {
+                    return Err(Error::spec("events", "there is nothing to train on"));
+                }
+                empty_epochs += 1;
+                self.epoch += 1;
+                self.random = Streams::new(self.seed, "order").stream(Purpose::Shuffle, self.epoch, 0);
+                self.pass = Some(self.corpus.pass()?.enumerate());
+                continue;
+            };
+            match pass.next() {
+                None => self.pass = None,
+                Some((index, _)) if self.survey.is_held_out(index) => {}
+                Some((_, sequence)) => {
+                    let sequence = sequence?;
+                    // Long sequences are cut elsewhere in each epoch.
+                    let whole = sequence.len() <= self.shape.length;
+                    let first = if whole { self.shape.length } else { self.random.random_range(1..=self.shape.length) };
+                    for window in windows(&sequence, self.shape.begin, self.shape.length, first) {
+                        self.events += window.len();
+                        self.waiting.push(window);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn corpus(count: usize) -> Vec<Vec<EventId>> {
+        (0..count).map(|i| (0..3 + i % 5).map(|j| EventId(((i + j) % 7) as u32)).collect()).collect()
+    }
+
+    #[test]
+    fn windows_predict_every_event_once() {
+        let events: Vec<EventId> = (0..11).map(EventId).collect();
+        for first in 1..5 {
+            let cut = windows(&events, 99, 4, first);
+            let predicted: Vec<u32> = cut.iter().flat_map(|window| window[1..].to_vec()).collect();
+            assert_eq!(predicted, (0..11).collect::<Vec<_>>());
+            assert_eq!((cut[0][0], cut[0].len()), (99, first + 1));
+            assert!(cut.iter().all(|window| window.len() <= 5));
+            assert!(cut.windows(2).all(|pair| pair[0].last() == pair[1].first()));
+        }
+    }
+
+    #[test]
+    fn an_epoch_has_every_training_sequence_once() {
+        let corpus = corpus(40);
+        let survey = Survey::new(&corpus, 7, 0.2, 5).unwrap();
+        assert!(!survey.held_out.is_empty() && survey.held_out.len() < 20);
+        let kept = survey.sequences - survey.held_out.len();
+        let shape = BatchShape { begin: 7, windows: 1, length: 64 };
+        let mut batches = Batches::new(&corpus, &survey, shape, 5);
+        let mut epochs = Vec::new();
+        for _ in 0..2 {
+            let drawn: Vec<Window> = (0..kept).flat_map(|_| batches.next().unwrap()).collect();
+            epochs.push(drawn);
+        }
+        assert_eq!(batches.epoch(), 2);
+        assert_ne!(epochs[0], epochs[1], "epochs are in the same order");
+        for epoch in &mut epochs {
+            epoch.sort();
+        }
+        assert_eq!(epochs[0], epochs[1]);
+        let held: usize = survey.held_out.iter().map(Vec::len).sum();
+        assert_eq!(survey.training_events() + held, survey.events);
+        let mut again = Batches::new(&corpus, &survey, BatchShape { windows: 3, ..shape }, 5);
+        let mut same = Batches::new(&corpus, &survey, BatchShape { windows: 3, ..shape }, 5);
+        for _ in 0..50 {
+            assert_eq!(again.next().unwrap(), same.next().unwrap());
+        }
+    }
+
+    #[test]
+    fn small_corpora_keep_something_on_either_side() {
+        for count in 2..6 {
+            for share in [0.01, 0.5, 0.99] {
+                let survey = Survey::new(&corpus(count), 7, share, 1).unwrap();
+                assert!(!survey.held_out.is_empty() && survey.held_out.len() < count, "{count} {share}");
+            }
+        }
+        assert!(Survey::new(&corpus(1), 7, 0.5, 1).unwrap().held_out.is_empty());
+        assert!(Survey::new(&corpus(9), 7, 0.0, 1).unwrap().held_out.is_empty());
+    }
+}

@@ -1,0 +1,11 @@
+//! Training: from sequences to weights.
+
+mod corpus;
+mod optimiser;
+mod run;
+mod step;
+
+pub use corpus::{Corpus, SequencePass, Survey};
+pub use optimiser::OptimiserKind;
+pub(crate) use run::run;
+pub use run::{Limit, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};

@@ -1,0 +1,218 @@
+//! AdamW (Loshchilov & Hutter, 2019) and Muon (Jordan et al., 2024).
+//!
+//! AdamW moves each weight by its mean gradient over the root of its mean square:
+//!
+//! ```text
+//! m ← β₁ m + (1 − β₁) g      v ← β₂ v + (1 − β₂) g²      w ← (1 − η λ) w − η m̂ / (√v̂ + ε)
+//! ```
+//!
+//! Muon moves each hidden matrix by its momentum with all singular values set to about one, by five steps of a
+//! Newton–Schulz iteration, and everything that is no hidden matrix by AdamW:
+//!
+//! ```text
+//! m ← μ m + g      X ← (g + μ m) / ‖·‖      5 times:  A = X Xᵀ,  X ← a X + (b A + c A²) X      w ← (1 − η λ) w − η s X
+//! ```
+//!
+//! with `s = 0.2 √max(rows, columns)`, which makes a step as large as one of AdamW, so that one rate serves both.
+//! Cost of Muon for a matrix of `r ≤ c`: `10·(2 r² c + r³)·2` operations a step, whatever the batch.
+//!
+//! Everything is elementwise or a matrix at a time, so that results do not depend on the number of threads.
+
+use rayon::prelude::*;
+
+use super::super::layout::{Layout, Role};
+use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
+use crate::kernels::single::{self, AdamStep};
+
+/// How weights follow their gradients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptimiserKind {
+    /// AdamW for every tensor.
+    AdamW,
+    /// Muon for hidden matrices, AdamW for the rest.
+    Muon,
+}
+
+const BETA1: f32 = 0.9;
+const BETA2: f32 = 0.98;
+const EPSILON: f32 = 1e-8;
+const MOMENTUM: f32 = 0.95;
+const DECAY: f32 = 0.01;
+/// Largest norm of the whole gradient.
+const CLIP: f64 = 1.0;
+/// Weights that are updated, or squared, at a time.
+const BLOCK: usize = 1 << 14;
+const ITERATIONS: usize = 5;
+/// Coefficients of the iteration: they trade exactness for speed; singular values end between 0.7 and 1.2.
+const A: f32 = 3.4445;
+const B: f32 = -4.775;
+const C: f32 = 2.0315;
+
+/// The states of an optimiser, laid out like the weights.
+#[derive(Clone, Debug)]
+pub(crate) struct Optimiser {
+    kind: OptimiserKind,
+    pub(crate) first: Vec<f32>,
+    pub(crate) second: Vec<f32>,
+    pub(crate) steps: u64,
+}
+
+impl Optimiser {
+    pub(crate) fn new(kind: OptimiserKind, size: usize) -> Self {
+        Self { kind, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
+    }
+
+    /// Moves the weights along the gradient, which is used up; returns the gradient's norm before clipping.
+    pub(crate) fn step(&mut self, layout: &Layout, weights: &mut [f32], gradient: &mut [f32], rate: f32) -> f64 {
+        self.steps += 1;
+        let squares: Vec<f64> = gradient.par_chunks(BLOCK).map(single::sum_of_squares).collect();
+        let norm = squares.iter().sum::<f64>().sqrt();
+        let clip = if norm > CLIP { (CLIP / norm) as f32 } else { 1.0 };
+        let count = self.steps.min(i32::MAX as u64) as i32;
+        let adam = AdamStep {
+            beta1: BETA1,
+            beta2: BETA2,
+            epsilon: EPSILON,
+            rate: rate / (1.0 - BETA1.powi(count)),
+            root_correction: 1.0 / (1.0 - BETA2.powi(count)).sqrt(),
+            keep: 1.0,
+            clip,
+        };
+        let mut jobs = Vec::new();
+        let (mut weights, mut gradient) = (weights, gradient);
+        let (mut first, mut second) = (self.first.as_mut_slice(), self.second.as_mut_slice());
+        for entry in layout.entries() {
+            let size = entry.range().len();
+            let mut part = Part {
+                weights: take(&mut weights, size),
+                gradient: take(&mut gradient, size),
+                first: take(&mut first, size),
+                second: take(&mut second, size),
+            };
+            let keep = if entry.role == Role::Vector { 1.0 } else { 1.0 - rate * DECAY };
+            if self.kind == OptimiserKind::Muon && entry.role == Role::Hidden {
+                let columns = entry.shape.last().copied().unwrap_or(1);
+                jobs.push(Job::Muon(part, columns, keep));
+                continue;
+            }
+            while !part.weights.is_empty() {
+                let size = BLOCK.min(part.weights.len());
+                let block = Part {
+                    weights: take(&mut part.weights, size),
+                    gradient: take(&mut part.gradient, size),
+                    first: take(&mut part.first, size),
+                    second: take(&mut part.second, size),
+                };
+                jobs.push(Job::Adam(block, AdamStep { keep, ..adam }));
+            }
+        }
+        jobs.into_par_iter().with_max_len(1).for_each(|job| match job {
+            Job::Adam(part, step) => {
+                single::adam_step(part.weights, part.gradient, part.first, part.second, step);
+            }
+            Job::Muon(part, columns, keep) => muon_step(part, columns, rate, keep, clip),
+        });
+        norm
+    }
+}
+
+/// One tensor's, or one block's, share of everything.
+struct Part<'a> {
+    weights: &'a mut [f32],
+    gradient: &'a mut [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+}
+
+enum Job<'a> {
+    Adam(Part<'a>, AdamStep),
+    Muon(Part<'a>, usize, f32),
+}
+
+/// Splits the next `size` numbers off.
+fn take<'a>(rest: &mut &'a mut [f32], size: usize) -> &'a mut [f32] {
+    rest.split_off_mut(..size).unwrap_or_default()
+}
+
+fn muon_step(part: Part<'_>, columns: usize, rate: f32, keep: f32, clip: f32) {
+    let Part { weights, gradient, first, .. } = part;
+    single::scale(first, MOMENTUM);
+    single::add_scaled(first, gradient, clip);
+    // Nesterov's form: the gradient counts once more.
+    single::scale(gradient, clip);
+    single::add_scaled(gradient, first, MOMENTUM);
+    let rows = gradient.len() / columns;
+    orthogonalise(gradient, rows, columns);
+    let size = 0.2 * (rows.max(columns) as f32).sqrt();
+    single::scale(weights, keep);
+    single::add_scaled(weights, gradient, -rate * size);
+}
+
+/// Sets all singular values to about one.
+fn orthogonalise(matrix: &mut [f32], rows: usize, columns: usize) {
+    let norm = single::sum_of_squares(matrix).sqrt();
+    single::scale(matrix, (1.0 / (norm + 1e-7)) as f32);
+    // The smaller Gram matrix does: X Xᵀ for wide matrices, Xᵀ X for tall ones.
+    let tall = rows > columns;
+    let small = rows.min(columns);
+    let (mut gram, mut mixed) = (vec![0.0; small * small], vec![0.0; small * small]);
+    let mut next = vec![0.0; matrix.len()];
+    for _ in 0..ITERATIONS {
+        let x = Matrix::new(&*matrix, rows, columns);
+        let (left, right) = if tall { (x.transposed(), x) } else { (x, x.transposed()) };
+        multiply(MatrixMut::new(&mut gram, small, small), Old::Replace, 1.0, left, right);
+        mixed.copy_from_slice(&gram);
+        single::scale(&mut mixed, B);
+        let square = Matrix::new(&*gram, small, small);
+        multiply(MatrixMut::new(&mut mixed, small, small), Old::Add, C, square, square);
+        next.copy_from_slice(matrix);
+        single::scale(&mut next, A);
+        let mixed = Matrix::new(&*mixed, small, small);
+        let (left, right) = if tall { (x, mixed) } else { (mixed, x) };
+        multiply(MatrixMut::new(&mut next, rows, columns), Old::Add, 1.0, left, right);
+        matrix.copy_from_slice(&next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::neural::layout::Start;
+
+    #[test]
+    fn adamw_follows_its_definition() {
+        let mut layout = Layout::default();
+        layout.add("table", &[2, 2], Role::Table, Start::Constant(1.0));
+        let mut weights = vec![1.0f32, -2.0, 0.5, 3.0];
+        let mut optimiser = Optimiser::new(OptimiserKind::AdamW, 4);
+        let (mut m, mut v, mut w) = ([0.0f64; 4], [0.0f64; 4], [1.0f64, -2.0, 0.5, 3.0]);
+        for step in 1..=5 {
+            let gradient = [0.1f64, -0.2, 0.05, 0.0].map(|g| g * f64::from(step));
+            let mut single: Vec<f32> = gradient.iter().map(|g| *g as f32).collect();
+            optimiser.step(&layout, &mut weights, &mut single, 0.01);
+            let norm = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+            for i in 0..4 {
+                let g = gradient[i] * if norm > 1.0 { 1.0 / norm } else { 1.0 };
+                m[i] = 0.9 * m[i] + 0.1 * g;
+                v[i] = 0.98 * v[i] + 0.02 * g * g;
+                let corrected = (m[i] / (1.0 - 0.9f64.powi(step)), v[i] / (1.0 - 0.98f64.powi(step)));
+                w[i] = w[i] * (1.0 - 0.01 * 0.01) - 0.01 * corrected.0 / (corrected.1.sqrt() + 1e-8);
+            }
+        }
+        for (a, b) in weights.iter().zip(w) {
+            assert!((f64::from(*a) - b).abs() < 1e-5, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn orthogonal_matrices_have_singular_values_near_one() {
+        for (rows, columns) in [(6, 10), (10, 6), (8, 8)] {
+            let mut matrix: Vec<f32> = (0..rows * columns).map(|i| ((i * 37 % 101) as f32 / 50.0) - 1.0).collect();
+            orthogonalise(&mut matrix, rows, columns);
+            let squares = single::sum_of_squares(&matrix);
+            let small = rows.min(columns) as f64;
+            // The mean squared singular value.
+            assert!((0.5..1.5).contains(&(squares / small)), "{rows} × {columns}: {squares}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Logits of small checkpoints against those of Transformers and PyTorch (`scripts/golden.py` makes the files).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
+
+use std::path::Path;
+
+use serde::Deserialize;
+use trace_core::{DensityModel, EventId};
+use trace_models::neural::open_network;
+
+#[derive(Deserialize)]
+struct Expected {
+    tokens: Vec<Vec<u32>>,
+    logits: Vec<Vec<Vec<f32>>>,
+}
+
+fn golden(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn check(name: &str) {
+    let folder = golden(name);
+    let expected: Expected = serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
+    let network = open_network(&folder).unwrap();
+    let logits = network.logits(&expected.tokens);
+    let mut spread = 0.0f32;
+    for ((tokens, found), expected) in expected.tokens.iter().zip(&logits).zip(&expected.logits) {
+        let expected: Vec<f32> = expected.concat();
+        assert_eq!(found.len(), expected.len(), "{name}");
+        for (a, b) in found.iter().zip(&expected) {
+            assert!((a - b).abs() < 1e-4, "{name}: {a} against {b}");
+            spread = spread.max(b.abs());
+        }
+        check_rows(&*network, tokens, &expected, name);
+    }
+    assert!(spread > 0.3, "{name}: logits this flat ({spread}) would not tell a wrong network");
+}
+
+/// What discovery is given: normalised rows, for models whose tokens are all events.
+fn check_rows(network: &dyn DensityModel, tokens: &[u32], logits: &[f32], name: &str) {
+    let size = network.vocabulary_size();
+    if size * tokens.len() != logits.len() {
+        return;
+    }
+    let events: Vec<EventId> = tokens.iter().map(|token| EventId(*token)).collect();
+    let mut rows = vec![0.0; size * (events.len() - 1)];
+    network.forward(&events, 1..events.len(), &mut rows).unwrap();
+    for (row, logits) in rows.chunks_exact(size).zip(logits.chunks_exact(size)) {
+        let total = logits.iter().map(|x| f64::from(*x).exp()).sum::<f64>().ln();
+        for (a, b) in row.iter().zip(logits) {
+            assert!((a - (f64::from(*b) - total)).abs() < 1e-4, "{name}: {a} against {b}");
+        }
+    }
+}
+
+#[test]
+fn llama() {
+    for name in ["llama-tied", "llama-gqa", "llama-bf16", "llama-v4"] {
+        check(name);
+    }
+}
