@@ -120,26 +120,107 @@ pub struct TrainArgs {
     #[arg(long, value_name = "MODEL")]
     pub out: PathBuf,
     /// Architecture
-    #[arg(long, value_enum, default_value_t = Backbone::Ngram)]
+    #[arg(long, value_enum, default_value_t = Backbone::Llama)]
     pub backbone: Backbone,
-    /// Events an n-gram spans: a number, or auto for the lowest held-out loss
-    #[arg(long, default_value = "auto", value_name = "auto|N", value_parser = parse_order, allow_negative_numbers = true)]
-    pub order: Order,
+    /// Size of the network [default: auto, by the number of events and types]
+    #[arg(long, value_enum, help_heading = "Network")]
+    pub size: Option<Size>,
+    /// Layers [default: by --size]
+    #[arg(long, value_name = "N", help_heading = "Network", allow_negative_numbers = true)]
+    pub layers: Option<usize>,
+    /// Numbers in a hidden row [default: by --size]
+    #[arg(long, value_name = "D", help_heading = "Network", allow_negative_numbers = true)]
+    pub width: Option<usize>,
+    /// Attention heads, of llama [default: by --size]
+    #[arg(long, value_name = "N", help_heading = "Network", allow_negative_numbers = true)]
+    pub heads: Option<usize>,
+    /// Numbers in the feed-forward layers, of llama [default: by --size]
+    #[arg(long, value_name = "F", help_heading = "Network", allow_negative_numbers = true)]
+    pub feed_forward: Option<usize>,
+    /// Train for this many steps; the result is then the same bits on any number of threads
+    #[arg(long, value_name = "N", help_heading = "Network", conflicts_with = "minutes", allow_negative_numbers = true)]
+    pub steps: Option<u64>,
+    /// Train for this many minutes [default: until the held-out loss no longer falls, at most 10 million events]
+    #[arg(long, value_name = "M", help_heading = "Network", allow_negative_numbers = true)]
+    pub minutes: Option<f64>,
+    /// Sequences a step [default: as many as have about 1000 events]
+    #[arg(long, value_name = "N", help_heading = "Network", allow_negative_numbers = true)]
+    pub batch: Option<usize>,
+    /// Events of a sequence read at once; longer ones are cut [default: the longest sequence, at most 256]
+    #[arg(long, value_name = "L", help_heading = "Network", allow_negative_numbers = true)]
+    pub length: Option<usize>,
+    /// Largest learning rate
+    #[arg(long, value_name = "R", help_heading = "Network", allow_negative_numbers = true)]
+    pub learning_rate: Option<f32>,
+    /// How weights follow their gradients [default: muon]
+    #[arg(long, value_enum, help_heading = "Network")]
+    pub optimiser: Option<OptimiserFlag>,
+    /// Continue an interrupted run
+    #[arg(long, help_heading = "Network")]
+    pub resume: bool,
+    /// Events an n-gram spans: a number, or auto for the lowest held-out loss [default: auto]
+    #[arg(long, value_name = "auto|N", value_parser = parse_order, allow_negative_numbers = true)]
+    pub order: Option<Order>,
     /// Share of sequences to measure the fit on instead of training on them
     #[arg(long, default_value_t = 0.1, value_name = "SHARE", allow_negative_numbers = true)]
     pub held_out: f64,
     /// The simulated process that made the log, to compare the fit with its entropy
     #[arg(long, value_name = "DIR")]
     pub process: Option<PathBuf>,
-    /// Seed of the held-out split
+    /// Seed of the held-out split, the weights and the order of training
     #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
     pub seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backbone {
-    /// Interpolated Kneser–Ney counts
+    /// Transformer with rotary positions
+    Llama,
+    /// Selective state-space model
+    Mamba,
+    /// Gated recurrent units
+    Gru,
+    /// Long short-term memory
+    Lstm,
+    /// Interpolated Kneser–Ney counts: for small logs, and in no time
     Ngram,
+}
+
+impl Backbone {
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Llama => "llama",
+            Self::Mamba => "mamba",
+            Self::Gru => "gru",
+            Self::Lstm => "lstm",
+            Self::Ngram => "ngram",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Size {
+    /// By the number of events and types
+    #[default]
+    Auto,
+    /// 2 layers, width 64
+    Tiny,
+    /// 2 layers, width 128
+    Small,
+    /// 2 layers, width 256
+    Base,
+    /// 4 layers, width 512
+    Large,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OptimiserFlag {
+    /// Orthogonal steps for hidden matrices, AdamW for the rest
+    #[default]
+    Muon,
+    /// AdamW for everything
+    Adamw,
 }
 
 /// `--order`: a number, or the best by held-out loss.

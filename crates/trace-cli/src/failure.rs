@@ -66,6 +66,10 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(error) = error.downcast_ref::<trace_models::Error>() {
         return match error {
             trace_models::Error::Io { error, .. } => io_code(error.kind()),
+            trace_models::Error::Corpus(inner) => match inner.downcast_ref() {
+                Some(trace_io::Error::Io { error, .. }) => io_code(error.kind()),
+                _ => 2,
+            },
             _ => 2,
         };
     }

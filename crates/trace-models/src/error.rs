@@ -15,6 +15,9 @@ pub enum Error {
         /// What is wrong with it and what would be right.
         reason: String,
     },
+    /// A corpus could not be read.
+    #[error("{0}")]
+    Corpus(Box<dyn std::error::Error + Send + Sync>),
     /// A file could not be read or written.
     #[error("{}: {error}", path.display())]
     Io {

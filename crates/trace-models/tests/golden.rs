@@ -58,3 +58,10 @@ fn llama() {
         check(name);
     }
 }
+
+#[test]
+fn recurrent() {
+    for name in ["gru", "lstm"] {
+        check(name);
+    }
+}

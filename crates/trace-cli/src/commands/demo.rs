@@ -56,7 +56,8 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
     say(quiet, "2. training an n-gram model on them");
     let vocabulary = Vocabulary::ids(VOCABULARY);
     let mut trained = ngram::train(&training, VOCABULARY, &NgramSpec { seed: args.seed, ..NgramSpec::default() })?;
-    let floor = process_entropy(&process, &vocabulary, &training, &trained, &vocabulary)?;
+    let held_out = trained.held_out.iter().map(|index| training[*index].events.as_slice());
+    let floor = process_entropy(&process, &vocabulary, held_out, &vocabulary)?;
     trained.model.set_entropy(floor);
     let fitness = trained.model.fitness();
     say(

@@ -37,6 +37,5 @@ fn keep_inputs<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p PathBuf>)
 
 /// Reads a whole log.
 fn read_log(path: &Path, vocabulary: &mut Vocabulary, unknown: Unknown) -> anyhow::Result<EventLog> {
-    let mut reader = log::open(path)?;
-    Ok(EventLog::read(&mut *reader, vocabulary, unknown)?)
+    Ok(EventLog::read(log::open(path)?, vocabulary, unknown)?)
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use trace_core::{EventId, EventName, EventSequence, Vocabulary};
+use twox_hash::XxHash3_64;
 
 use crate::Error;
 use crate::lines::Lines;
@@ -80,60 +81,91 @@ pub struct EventLog {
     pub skipped: Vec<Vec<u32>>,
 }
 
+/// One sequence with the ids of a vocabulary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Identified {
+    /// The sequence.
+    pub sequence: EventSequence,
+    /// The line that it starts at.
+    pub line: u64,
+    /// The positions in the log of unknown events that were left out.
+    pub skipped: Vec<u32>,
+}
+
+/// A log, a sequence at a time, so that it need not fit in memory.
+pub struct Sequences {
+    reader: Box<dyn SequenceReader>,
+    unknown: Unknown,
+    /// Line of each id; of the ids themselves a hash is kept, for they may be many.
+    seen: FxHashMap<u64, u64>,
+}
+
+impl Sequences {
+    /// Reads from a reader.
+    pub fn new(reader: Box<dyn SequenceReader>, unknown: Unknown) -> Self {
+        Self { reader, unknown, seen: FxHashMap::default() }
+    }
+
+    /// What to call the log in messages.
+    pub fn name(&self) -> &str {
+        self.reader.name()
+    }
+
+    /// The next sequence; checks what all formats share.
+    pub fn next(&mut self, vocabulary: &mut Vocabulary) -> Result<Option<Identified>, Error> {
+        let Some(raw) = self.reader.next_sequence()? else { return Ok(None) };
+        if let Some(first) = self.seen.insert(XxHash3_64::oneshot(raw.id.as_bytes()), raw.line) {
+            let reason = format!("id {:?} occurs twice; it stands on line {first} already", shorten(&raw.id));
+            return Err(Error::line(self.name(), raw.line, reason));
+        }
+        identify(self.reader.name(), raw, vocabulary, self.unknown).map(Some)
+    }
+}
+
+fn identify(file: &str, raw: RawSequence, vocabulary: &mut Vocabulary, unknown: Unknown) -> Result<Identified, Error> {
+    check_times(file, &raw)?;
+    let mut events: Vec<EventId> = Vec::with_capacity(raw.events.len());
+    let mut skipped = Vec::new();
+    let mut times = raw.times.as_ref().map(|_| Vec::with_capacity(raw.events.len()));
+    for (position, name) in raw.events.iter().enumerate() {
+        let id = if unknown == Unknown::Add { vocabulary.intern(name) } else { vocabulary.id(name) };
+        match (id, unknown) {
+            (Some(id), _) => {
+                events.push(id);
+                if let (Some(kept), Some(all)) = (&mut times, &raw.times) {
+                    kept.push(all[position]);
+                }
+            }
+            (None, Unknown::Skip) => skipped.push(position as u32),
+            (None, _) => {
+                let reason = format!(
+                    "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows \
+                     (unknown: skip leaves such events out)",
+                    shorten(&name.to_string()),
+                    shorten(&raw.id),
+                    vocabulary.len()
+                );
+                return Err(Error::line(file, raw.line, reason));
+            }
+        }
+    }
+    Ok(Identified { sequence: EventSequence { id: raw.id, events, times }, line: raw.line, skipped })
+}
+
 impl EventLog {
     /// Reads a whole log.
-    pub fn read(reader: &mut dyn SequenceReader, vocabulary: &mut Vocabulary, unknown: Unknown) -> Result<Self, Error> {
-        let mut log = Self { name: reader.name().to_owned(), ..Self::default() };
-        let mut seen: FxHashMap<String, u64> = FxHashMap::default();
-        while let Some(raw) = reader.next_sequence()? {
-            if let Some(first) = seen.insert(raw.id.clone(), raw.line) {
-                let reason = format!("id {:?} occurs twice; it stands on line {first} already", shorten(&raw.id));
-                return Err(Error::line(&log.name, raw.line, reason));
-            }
-            let sequence = log.identify(raw, vocabulary, unknown)?;
+    pub fn read(reader: Box<dyn SequenceReader>, vocabulary: &mut Vocabulary, unknown: Unknown) -> Result<Self, Error> {
+        let mut sequences = Sequences::new(reader, unknown);
+        let mut log = Self { name: sequences.name().to_owned(), ..Self::default() };
+        while let Some(Identified { sequence, line, skipped }) = sequences.next(vocabulary)? {
             log.sequences.push(sequence);
+            log.lines.push(line);
+            log.skipped.push(skipped);
         }
         if log.sequences.is_empty() {
             return Err(Error::file(&log.name, "holds no sequence; expected at least one"));
         }
         Ok(log)
-    }
-
-    fn identify(
-        &mut self,
-        raw: RawSequence,
-        vocabulary: &mut Vocabulary,
-        unknown: Unknown,
-    ) -> Result<EventSequence, Error> {
-        check_times(&self.name, &raw)?;
-        let mut events: Vec<EventId> = Vec::with_capacity(raw.events.len());
-        let mut skipped = Vec::new();
-        let mut times = raw.times.as_ref().map(|_| Vec::with_capacity(raw.events.len()));
-        for (position, name) in raw.events.iter().enumerate() {
-            let id = if unknown == Unknown::Add { vocabulary.intern(name) } else { vocabulary.id(name) };
-            match (id, unknown) {
-                (Some(id), _) => {
-                    events.push(id);
-                    if let (Some(kept), Some(all)) = (&mut times, &raw.times) {
-                        kept.push(all[position]);
-                    }
-                }
-                (None, Unknown::Skip) => skipped.push(position as u32),
-                (None, _) => {
-                    let reason = format!(
-                        "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows \
-                         (unknown: skip leaves such events out)",
-                        shorten(&name.to_string()),
-                        shorten(&raw.id),
-                        vocabulary.len()
-                    );
-                    return Err(Error::line(&self.name, raw.line, reason));
-                }
-            }
-        }
-        self.lines.push(raw.line);
-        self.skipped.push(skipped);
-        Ok(EventSequence { id: raw.id, events, times })
     }
 
     /// Keeps the sequences for which `keep` says so.

@@ -6,6 +6,8 @@
 #![allow(clippy::inline_always)] // only what is inlined into the dispatched function is compiled for its features
 
 pub(crate) mod double;
+pub(crate) mod gates;
+pub(crate) mod panels;
 pub(crate) mod product;
 pub(crate) mod single;
 

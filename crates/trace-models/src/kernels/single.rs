@@ -9,7 +9,7 @@ use super::{LANES, dispatched};
 
 /// `e^x` to about two units in the last place, for x in [−87, 88]; beyond that it stays at the ends.
 #[inline(always)]
-fn exp(x: f32) -> f32 {
+pub(super) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 · 2^23: adding it leaves the nearest integer in the low bits
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
@@ -30,12 +30,12 @@ fn exp(x: f32) -> f32 {
 }
 
 #[inline(always)]
-fn sigmoid_of(x: f32) -> f32 {
+pub(super) fn sigmoid_of(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
 #[inline(always)]
-fn tanh_of(x: f32) -> f32 {
+pub(super) fn tanh_of(x: f32) -> f32 {
     // Near zero 1 − 2/(1+e^2x) would cancel; the series is exact there.
     let far = 1.0 - 2.0 / (1.0 + exp(2.0 * x));
     let square = x * x;
@@ -163,6 +163,7 @@ dispatched! {
         gain: &'k [f32],
     ) -> () {
         let width = gain.len();
+        let d_gain = &mut d_gain[..width]; // a known length, or the loops below check every index
         let rows = d_x.chunks_exact_mut(width).zip(d_out.chunks_exact(width)).zip(x.chunks_exact(width));
         for (((d_x, d_out), x), inverse) in rows.zip(inverse) {
             let mut along = [0.0f32; LANES];
@@ -190,6 +191,7 @@ dispatched! {
     /// Layer norm of each row, forward only: `out = (x − mean) / sqrt(variance + ε) · gain + bias`.
     pub(crate) fn layer_norm<'k>(out: &'k mut [f32], x: &'k [f32], gain: &'k [f32], bias: &'k [f32], epsilon: f32) -> () {
         let width = gain.len();
+        let bias = &bias[..width];
         for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
             let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / width as f64;
             let mean = mean as f32;

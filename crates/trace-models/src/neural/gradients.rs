@@ -81,3 +81,27 @@ mod llama {
         }
     }
 }
+
+mod gru {
+    use super::super::gru::{Gru, GruConfig};
+
+    #[test]
+    fn gradients_are_those_of_the_loss() {
+        for (width, tied) in [(12, true), (12, false), (21, false)] {
+            let (tokens, layers, norm_epsilon, trained_length) = (11, 2, 1e-6, 64);
+            super::check(&Gru::new(GruConfig { tokens, width, layers, norm_epsilon, tied, trained_length }));
+        }
+    }
+}
+
+mod lstm {
+    use super::super::lstm::{Lstm, LstmConfig};
+
+    #[test]
+    fn gradients_are_those_of_the_loss() {
+        for (width, tied) in [(12, true), (12, false), (21, false)] {
+            let (tokens, layers, norm_epsilon, trained_length) = (11, 2, 1e-6, 64);
+            super::check(&Lstm::new(LstmConfig { tokens, width, layers, norm_epsilon, tied, trained_length }));
+        }
+    }
+}

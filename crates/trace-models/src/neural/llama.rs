@@ -18,7 +18,7 @@ use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room
 use super::attention::{self, Cache, Heads, Rotary, Turns};
 use super::layout::{Layout, Role, Start};
 use super::linear;
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST};
+use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields};
 use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
@@ -86,7 +86,7 @@ impl LlamaConfig {
 
     /// As a Transformers config.
     pub(crate) fn describe(&self) -> Map<String, Value> {
-        let config = json!({
+        fields(json!({
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
             "vocab_size": self.tokens,
@@ -105,8 +105,7 @@ impl LlamaConfig {
             "rope_theta": self.rope_theta,
             "rope_parameters": {"rope_type": "default", "rope_theta": self.rope_theta},
             "tie_word_embeddings": self.tied,
-        });
-        if let Value::Object(map) = config { map } else { Map::new() }
+        }))
     }
 }
 
@@ -261,7 +260,10 @@ impl Architecture for Llama {
         tape.size = n * width;
         let positions = rows.groups.iter().map(|group| group.start + group.steps).max().unwrap_or(0);
         self.rotary.prepare(&mut tape.turns, positions);
-        tape.layers.resize_with(if keep { self.config.layers } else { 1 }, LayerTape::default);
+        let needed = if keep { self.config.layers } else { 1 };
+        if tape.layers.len() < needed {
+            tape.layers.resize_with(needed, LayerTape::default);
+        }
         let x = room(&mut tape.x, n * width);
         embed(x, &weights[self.embedding.clone()], &rows.tokens, width);
         for (index, layer) in self.layers.iter().enumerate() {
@@ -271,7 +273,10 @@ impl Architecture for Llama {
             let qkv = room(&mut kept.qkv, n * heads.row());
             linear::forward(qkv, Old::Replace, norm, &weights[layer.qkv.clone()], (width, heads.row()));
             let attended = room(&mut kept.attended, n * heads.out());
-            kept.scores.resize_with(if keep { rows.groups.len() } else { 1 }, Vec::new);
+            let needed = if keep { rows.groups.len() } else { 1 };
+            if kept.scores.len() < needed {
+                kept.scores.resize_with(needed, Vec::new);
+            }
             for (number, group) in rows.groups.iter().enumerate() {
                 let own = group.row..group.row + group.count * group.steps;
                 let qkv = &mut qkv[own.start * heads.row()..own.end * heads.row()];

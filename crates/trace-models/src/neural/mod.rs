@@ -6,12 +6,15 @@
 
 pub(crate) mod architecture;
 mod attention;
+pub mod gru;
 mod head;
 pub mod layout;
 mod linear;
 pub mod llama;
+pub mod lstm;
 pub(crate) mod model;
 mod network;
+pub mod recurrent;
 mod rows;
 mod store;
 pub mod train;
@@ -22,3 +25,5 @@ pub use store::{NeuralNetwork, open_network};
 
 #[cfg(test)]
 mod gradients;
+#[cfg(test)]
+mod parity;

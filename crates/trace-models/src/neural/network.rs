@@ -3,8 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::architecture::Architecture;
+use super::layout::Layout;
 use super::llama::LlamaConfig;
-use super::train::{Corpus, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained, run};
+use super::recurrent::RecurrentConfig;
+use super::train::{Corpus, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained};
+use super::train::{Gradients, run};
 use crate::Error;
 use crate::folder::Config;
 
@@ -13,6 +16,10 @@ use crate::folder::Config;
 pub enum NetworkConfig {
     /// See [`super::llama`].
     Llama(LlamaConfig),
+    /// See [`super::gru`].
+    Gru(RecurrentConfig),
+    /// See [`super::lstm`].
+    Lstm(RecurrentConfig),
 }
 
 /// Runs `$body` with `$network` as the network of a config.
@@ -23,25 +30,50 @@ macro_rules! with_network {
                 let $network = $crate::neural::llama::Llama::new(config.clone());
                 $body
             }
+            NetworkConfig::Gru(config) => {
+                let $network = $crate::neural::gru::Gru::new(config.clone());
+                $body
+            }
+            NetworkConfig::Lstm(config) => {
+                let $network = $crate::neural::lstm::Lstm::new(config.clone());
+                $body
+            }
         }
     };
 }
 pub(crate) use with_network;
+
+/// The fields of a JSON object.
+pub(crate) fn fields(object: Value) -> Map<String, Value> {
+    if let Value::Object(fields) = object { fields } else { Map::new() }
+}
 
 /// Bounds of what a config may ask for; real models stay far below.
 pub(crate) const MOST_TOKENS: usize = 1 << 24;
 pub(crate) const WIDEST: usize = 1 << 16;
 pub(crate) const MOST_LAYERS: usize = 1 << 10;
 
+/// `model_type` of each architecture.
+const KNOWN: [&str; 3] = ["llama", "trace-gru", "trace-lstm"];
+
 impl NetworkConfig {
+    /// Refuses a config of an architecture that this software does not have.
+    pub(crate) fn check_known(config: &Config<'_>) -> Result<(), Error> {
+        let found = config.values.get("model_type");
+        if found.and_then(Value::as_str).is_some_and(|kind| KNOWN.contains(&kind)) {
+            return Ok(());
+        }
+        let known = KNOWN.join(", ");
+        Err(config.fault("model_type", &format!("one of {known}, trace-ngram, trace-scm"), found))
+    }
+
     /// Reads a config; `has` says whether the files have a tensor.
     pub(crate) fn read(config: &Config<'_>, has: impl Fn(&str) -> bool) -> Result<Self, Error> {
         match config.values.get("model_type").and_then(Value::as_str).unwrap_or_default() {
             "llama" => Ok(Self::Llama(LlamaConfig::read(config, has("lm_head.weight"))?)),
-            _ => {
-                let known = "llama, gpt2, mamba, trace-gru, trace-lstm, trace-ngram or trace-scm";
-                Err(config.fault("model_type", known, config.values.get("model_type")))
-            }
+            "trace-gru" => Ok(Self::Gru(RecurrentConfig::read(config)?)),
+            "trace-lstm" => Ok(Self::Lstm(RecurrentConfig::read(config)?)),
+            _ => Err(config.fault("model_type", "an architecture", config.values.get("model_type"))),
         }
     }
 
@@ -49,6 +81,8 @@ impl NetworkConfig {
     pub(crate) fn describe(&self) -> Map<String, Value> {
         match self {
             Self::Llama(config) => config.describe(),
+            Self::Gru(config) => config.describe("trace-gru"),
+            Self::Lstm(config) => config.describe("trace-lstm"),
         }
     }
 
@@ -56,6 +90,8 @@ impl NetworkConfig {
     pub const fn backbone(&self) -> &'static str {
         match self {
             Self::Llama(_) => "llama",
+            Self::Gru(_) => "gru",
+            Self::Lstm(_) => "lstm",
         }
     }
 
@@ -63,6 +99,7 @@ impl NetworkConfig {
     pub const fn tokens(&self) -> usize {
         match self {
             Self::Llama(config) => config.tokens,
+            Self::Gru(config) | Self::Lstm(config) => config.tokens,
         }
     }
 
@@ -70,12 +107,27 @@ impl NetworkConfig {
     pub const fn trained_length(&self) -> Option<usize> {
         match self {
             Self::Llama(config) => Some(config.trained_length),
+            Self::Gru(config) | Self::Lstm(config) => Some(config.trained_length),
         }
     }
 
     /// How many numbers the network is made of.
     pub fn parameters(&self) -> usize {
         with_network!(self, network => network.layout().len())
+    }
+
+    /// Where each tensor lies in the weights.
+    pub fn layout(&self) -> Layout {
+        with_network!(self, network => network.layout().clone())
+    }
+
+    /// The mean loss over windows of tokens, of which each but the first is predicted, and its gradient.
+    pub fn loss_and_gradient(&self, weights: &[f32], windows: &[Vec<u32>]) -> (f64, Vec<f32>) {
+        with_network!(self, network => {
+            let mut gradients = Gradients::default();
+            let (loss, gradient) = gradients.compute(&network, weights, windows);
+            (loss, gradient.to_vec())
+        })
     }
 
     /// A run that has not begun.

@@ -46,6 +46,7 @@ pub(crate) fn open(
     config: &Config<'_>,
     record: Option<&ModelRecord>,
 ) -> Result<Box<dyn NeuralNetwork>, Error> {
+    NetworkConfig::check_known(config)?;
     let mut set = TensorSet::open(folder)?;
     let shape = NetworkConfig::read(config, |name| set.contains(name))?;
     let specials = special_tokens(folder, record, shape.tokens())?;

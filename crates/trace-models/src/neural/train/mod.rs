@@ -1,11 +1,14 @@
 //! Training: from sequences to weights.
 
+mod checkpoint;
 mod corpus;
 mod optimiser;
 mod run;
 mod step;
 
+pub use checkpoint::Checkpoints;
 pub use corpus::{Corpus, SequencePass, Survey};
 pub use optimiser::OptimiserKind;
 pub(crate) use run::run;
+pub(crate) use step::Gradients;
 pub use run::{Limit, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};

@@ -19,13 +19,15 @@
 //! Everything is elementwise or a matrix at a time, so that results do not depend on the number of threads.
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use super::super::layout::{Layout, Role};
 use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
 use crate::kernels::single::{self, AdamStep};
 
 /// How weights follow their gradients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OptimiserKind {
     /// AdamW for every tensor.
     AdamW,
@@ -54,12 +56,17 @@ pub(crate) struct Optimiser {
     kind: OptimiserKind,
     pub(crate) first: Vec<f32>,
     pub(crate) second: Vec<f32>,
-    pub(crate) steps: u64,
+    steps: u64,
 }
 
 impl Optimiser {
     pub(crate) fn new(kind: OptimiserKind, size: usize) -> Self {
         Self { kind, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
+    }
+
+    /// An optimiser that has done this many steps.
+    pub(crate) const fn restore(kind: OptimiserKind, first: Vec<f32>, second: Vec<f32>, steps: u64) -> Self {
+        Self { kind, first, second, steps }
     }
 
     /// Moves the weights along the gradient, which is used up; returns the gradient's norm before clipping.

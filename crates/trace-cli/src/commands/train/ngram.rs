@@ -1,34 +1,19 @@
-//! `trace train`: from a log to a model.
+//! Training an n-gram model.
 
 use anyhow::Context;
 use serde_json::{Map, json};
-use trace_core::numerics::entropy;
-use trace_core::{DensityModel, EventSequence, Vocabulary};
+use trace_core::{DensityModel, Vocabulary};
 use trace_io::log::Unknown;
 use trace_models::ngram::{self, NgramSpec, TrainedNgram};
-use trace_models::{check_replaceable, write_folder};
+use trace_models::write_folder;
 
-use super::read_log;
-use crate::cli::{Backbone, TrainArgs};
-use crate::failure::Failure;
+use super::process_entropy;
+use crate::cli::{Order, TrainArgs};
+use crate::commands::read_log;
 use crate::interrupt;
 use crate::progress::say;
 
-pub fn run(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
-    match args.backbone {
-        Backbone::Ngram => train_ngram(args, quiet),
-    }
-}
-
-fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
-    check_replaceable(&args.out)?;
-    for (input, what) in [(Some(&args.log), "the log"), (args.process.as_ref(), "the process")] {
-        let places = input.and_then(|input| Some((input.canonicalize().ok()?, args.out.canonicalize().ok()?)));
-        if places.is_some_and(|(input, out)| input.starts_with(out)) {
-            let out = args.out.display();
-            return Err(Failure::usage(format!("{out}: holds {what}; expected another folder for the model")));
-        }
-    }
+pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let process = args.process.as_deref().map(trace_models::open).transpose().context("--process")?;
     let mut vocabulary = Vocabulary::named();
     let log = read_log(&args.log, &mut vocabulary, Unknown::Add)?;
@@ -42,10 +27,11 @@ fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
             vocabulary.len()
         ),
     );
-    let spec = NgramSpec { order: args.order.0, held_out: args.held_out, seed: args.seed };
+    let spec = NgramSpec { order: args.order.unwrap_or(Order(None)).0, held_out: args.held_out, seed: args.seed };
     let mut trained = ngram::train(&log.sequences, vocabulary.len(), &spec).with_context(|| log.name.clone())?;
     if let Some(process) = &process {
-        let entropy = process_entropy(&*process.model, &process.vocabulary, &log.sequences, &trained, &vocabulary)?;
+        let held_out = trained.held_out.iter().map(|index| log.sequences[*index].events.as_slice());
+        let entropy = process_entropy(&*process.model, &process.vocabulary, held_out, &vocabulary)?;
         trained.model.set_entropy(entropy);
     }
     let mut record = Map::new();
@@ -62,35 +48,6 @@ fn train_ngram(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     write_folder(&args.out, |folder| trained.model.save(folder, &vocabulary, &record))?;
     say(quiet, describe(&trained, args));
     Ok(())
-}
-
-/// Mean entropy of the process on the held-out events: what no model can beat on them.
-pub fn process_entropy(
-    process: &dyn DensityModel,
-    process_vocabulary: &Vocabulary,
-    sequences: &[EventSequence],
-    trained: &TrainedNgram,
-    vocabulary: &Vocabulary,
-) -> anyhow::Result<f64> {
-    let mut row = vec![0.0; process.vocabulary_size()];
-    let (mut sum, mut count) = (0.0, 0usize);
-    for index in &trained.held_out {
-        let events = sequences[*index]
-            .events
-            .iter()
-            .map(|event| process_vocabulary.id(&vocabulary.name(*event)))
-            .collect::<Option<Vec<_>>>()
-            .ok_or_else(|| Failure::usage("--process: it did not make this log: it lacks some of the log's events"))?;
-        for position in 0..events.len() {
-            process.forward(&events[..position], position..position + 1, &mut row)?;
-            sum += entropy(&row);
-        }
-        count += events.len();
-    }
-    if count == 0 {
-        return Err(Failure::usage("--process: nothing is held out to compare the fit on"));
-    }
-    Ok(sum / count as f64)
 }
 
 fn describe(trained: &TrainedNgram, args: &TrainArgs) -> String {

@@ -1,0 +1,92 @@
+//! `trace train`: from a log to a model.
+
+mod corpus;
+mod network;
+mod ngram;
+mod size;
+
+use trace_core::numerics::entropy;
+use trace_core::{DensityModel, EventId, Vocabulary};
+use trace_models::check_replaceable;
+
+use crate::cli::{Backbone, TrainArgs};
+use crate::failure::Failure;
+
+pub fn run(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
+    check_paths(args)?;
+    check_flags(args)?;
+    match args.backbone {
+        Backbone::Ngram => ngram::train(args, quiet),
+        _ => network::train(args, quiet),
+    }
+}
+
+/// Refuses to write the model over what it is made from.
+fn check_paths(args: &TrainArgs) -> anyhow::Result<()> {
+    check_replaceable(&args.out)?;
+    for (input, what) in [(Some(&args.log), "the log"), (args.process.as_ref(), "the process")] {
+        let places = input.and_then(|input| Some((input.canonicalize().ok()?, args.out.canonicalize().ok()?)));
+        if places.is_some_and(|(input, out)| input.starts_with(out)) {
+            let out = args.out.display();
+            return Err(Failure::usage(format!("{out}: holds {what}; expected another folder for the model")));
+        }
+    }
+    Ok(())
+}
+
+/// Flags that mean nothing to the backbone are mistakes, not wishes.
+fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
+    let network_flags = [
+        ("--size", args.size.is_some()),
+        ("--layers", args.layers.is_some()),
+        ("--width", args.width.is_some()),
+        ("--heads", args.heads.is_some()),
+        ("--feed-forward", args.feed_forward.is_some()),
+        ("--steps", args.steps.is_some()),
+        ("--minutes", args.minutes.is_some()),
+        ("--batch", args.batch.is_some()),
+        ("--length", args.length.is_some()),
+        ("--learning-rate", args.learning_rate.is_some()),
+        ("--optimiser", args.optimiser.is_some()),
+        ("--resume", args.resume),
+    ];
+    let attention_flags = [("--heads", args.heads.is_some())];
+    let wrong = match args.backbone {
+        Backbone::Ngram => network_flags.iter().find(|(_, given)| *given).map(|(name, _)| *name),
+        _ if args.order.is_some() => Some("--order"),
+        Backbone::Llama => None,
+        Backbone::Mamba | Backbone::Gru | Backbone::Lstm if args.feed_forward.is_some() => Some("--feed-forward"),
+        _ => attention_flags.iter().find(|(_, given)| *given).map(|(name, _)| *name),
+    };
+    match wrong {
+        Some(name) => Err(Failure::usage(format!("{name}: means nothing to --backbone {}", args.backbone.name()))),
+        None => Ok(()),
+    }
+}
+
+/// Mean entropy of the process on these events: what no model can beat on them.
+pub fn process_entropy<'s>(
+    process: &dyn DensityModel,
+    process_vocabulary: &Vocabulary,
+    sequences: impl Iterator<Item = &'s [EventId]>,
+    vocabulary: &Vocabulary,
+) -> anyhow::Result<f64> {
+    let mut row = vec![0.0; process.vocabulary_size()];
+    let (mut sum, mut count) = (0.0, 0usize);
+    for sequence in sequences {
+        let events = sequence
+            .iter()
+            .map(|event| process_vocabulary.id(&vocabulary.name(*event)))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| Failure::usage("--process: it did not make this log: it lacks some of the log's events"))?;
+        for position in 0..events.len() {
+            process.forward(&events[..position], position..position + 1, &mut row)?;
+            sum += entropy(&row);
+        }
+        count += events.len();
+    }
+    if count == 0 {
+        return Err(Failure::usage("--process: nothing is held out to compare the fit on"));
+    }
+    Ok(sum / count as f64)
+}

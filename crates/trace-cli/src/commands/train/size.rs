@@ -1,0 +1,80 @@
+//! What `--size auto` and the other sizes mean.
+
+use trace_models::neural::NetworkConfig;
+use trace_models::neural::llama::LlamaConfig;
+use trace_models::neural::recurrent::RecurrentConfig;
+
+use crate::cli::{Backbone, Size, TrainArgs};
+use crate::failure::Failure;
+
+/// The shape of a network, before it is one of an architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub layers: usize,
+    pub width: usize,
+    pub heads: usize,
+    pub feed_forward: usize,
+}
+
+impl Shape {
+    const fn new(layers: usize, width: usize, heads: usize, feed_forward: usize) -> Self {
+        Self { layers, width, heads, feed_forward }
+    }
+
+    /// The shape of a named size; `auto` goes by the corpus: a network should have far fewer weights than there are
+    /// events to learn from, and a row wide enough to tell the types apart.
+    pub fn of(size: Size, types: usize, events: usize) -> Self {
+        match size {
+            Size::Tiny => Self::new(2, 64, 4, 160),
+            Size::Small => Self::new(2, 128, 4, 352),
+            Size::Base => Self::new(2, 256, 8, 512),
+            Size::Large => Self::new(4, 512, 8, 1024),
+            Size::Auto if events < 50_000 || types < 50 => Self::of(Size::Tiny, types, events),
+            Size::Auto if events < 500_000 => Self::of(Size::Small, types, events),
+            Size::Auto => Self::of(Size::Base, types, events),
+        }
+    }
+}
+
+/// The network that the flags ask for.
+pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> anyhow::Result<NetworkConfig> {
+    let usual = Shape::of(args.size.unwrap_or_default(), types, events);
+    let check = |name: &str, value: Option<usize>, least: usize, most: usize| match value {
+        Some(value) if !(least..=most).contains(&value) => {
+            Err(Failure::usage(format!("--{name}: {value} is out of range; expected {least} to {most}")))
+        }
+        value => Ok(value),
+    };
+    let layers = check("layers", args.layers, 1, 128)?.unwrap_or(usual.layers);
+    let width = check("width", args.width, 4, 16_384)?.unwrap_or(usual.width);
+    let heads = check("heads", args.heads, 1, 256)?.unwrap_or_else(|| {
+        // As wide as usual; a width of the user's own gets as many heads as fit.
+        (1..=usual.heads).rev().find(|heads| width.is_multiple_of(heads * 2)).unwrap_or(1)
+    });
+    let feed_forward = check("feed-forward", args.feed_forward, 1, 65_536)?
+        .unwrap_or_else(|| (width * usual.feed_forward).div_ceil(usual.width));
+    if args.backbone == Backbone::Llama && !width.is_multiple_of(2 * heads) {
+        let reason = format!("--width {width} with --heads {heads}: expected a width that gives each head an even part");
+        return Err(Failure::usage(reason));
+    }
+    let tokens = types + 1;
+    Ok(match args.backbone {
+        Backbone::Gru | Backbone::Lstm => {
+            let config = RecurrentConfig { tokens, width, layers, norm_epsilon: 1e-6, tied: false, trained_length: length };
+            if args.backbone == Backbone::Gru { NetworkConfig::Gru(config) } else { NetworkConfig::Lstm(config) }
+        }
+        Backbone::Llama | Backbone::Mamba | Backbone::Ngram => NetworkConfig::Llama(LlamaConfig {
+            tokens,
+            width,
+            layers,
+            heads,
+            key_heads: heads,
+            head_width: width / heads,
+            feed_forward,
+            rope_theta: 10_000.0,
+            norm_epsilon: 1e-5,
+            tied: false,
+            trained_length: length,
+        }),
+    })
+}
