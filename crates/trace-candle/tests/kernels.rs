@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use trace_candle::candle_core::{Device, Tensor};
-use trace_candle::{Architecture, Weights, gradients, gru, llama, loss, lstm};
+use trace_candle::{Architecture, Weights, gradients, gru, llama, loss, lstm, mamba};
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::llama::LlamaConfig;
+use trace_models::neural::mamba::MambaConfig;
 use trace_models::neural::recurrent::RecurrentConfig;
 
 /// Both on the same weights and a batch of two sequences of one length.
@@ -16,7 +17,7 @@ fn compare(config: &NetworkConfig, architecture: &Architecture) {
     }
     let windows: Vec<Vec<u32>> =
         (0..2u32).map(|s| (0..18u32).map(|i| (i * 5 + s * 3 + i * i) % config.tokens() as u32).collect()).collect();
-    let (fast, fast_gradient) = config.loss_and_gradient(&values, &windows);
+    let (fast, fast_gradient) = config.loss_and_gradient(&values, &windows).unwrap();
 
     let device = Device::Cpu;
     let named = layout.entries().iter().map(|e| (e.name.clone(), e.shape.clone(), values[e.range()].to_vec()));
@@ -76,9 +77,32 @@ fn llama_kernels() {
 #[test]
 fn recurrent_kernels() {
     let config =
-        RecurrentConfig { tokens: 23, width: 20, layers: 2, norm_epsilon: 1e-6, tied: false, trained_length: 64 };
+        RecurrentConfig { tokens: 23, width: 20, layers: 2, norm_epsilon: 1e-6, tied: false };
     let reference = gru::Config { vocabulary: 23, width: 20, layers: 2 };
     compare(&NetworkConfig::Gru(config.clone()), &Architecture::Gru(reference));
     let reference = lstm::Config { vocabulary: 23, width: 20, layers: 2 };
     compare(&NetworkConfig::Lstm(config), &Architecture::Lstm(reference));
+}
+
+#[test]
+fn mamba_kernels() {
+    for (state, tied) in [(16, true), (5, false)] {
+        let (tokens, width, layers, inner, step_rank, kernel) = (23, 16, 2, 32, 3, 4);
+        let config = MambaConfig {
+            tokens,
+            width,
+            layers,
+            state,
+            kernel,
+            inner,
+            step_rank,
+            norm_epsilon: 1e-5,
+            conv_bias: true,
+            bias: false,
+            tied,
+        };
+        let (vocabulary, rank, norm_eps) = (tokens, step_rank, 1e-5);
+        let reference = mamba::Config { vocabulary, width, layers, inner, state, kernel, rank, norm_eps, tied };
+        compare(&NetworkConfig::Mamba(config), &Architecture::Mamba(reference));
+    }
 }

@@ -60,6 +60,20 @@ fn llama() {
 }
 
 #[test]
+fn gpt2() {
+    for name in ["gpt2", "gpt2-f16"] {
+        check(name);
+    }
+}
+
+#[test]
+fn mamba() {
+    for name in ["mamba", "mamba-untied"] {
+        check(name);
+    }
+}
+
+#[test]
 fn recurrent() {
     for name in ["gru", "lstm"] {
         check(name);

@@ -9,6 +9,7 @@ pub(crate) mod double;
 pub(crate) mod gates;
 pub(crate) mod panels;
 pub(crate) mod product;
+pub(crate) mod scan;
 pub(crate) mod single;
 
 const LANES: usize = 16;

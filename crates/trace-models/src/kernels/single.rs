@@ -45,7 +45,7 @@ pub(super) fn tanh_of(x: f32) -> f32 {
 
 /// `ln(1 + e^x)` from `e^−|x|`, by a continued series for the logarithm of one plus a number in (0, 1].
 #[inline(always)]
-fn softplus_of(x: f32) -> f32 {
+pub(super) fn softplus_of(x: f32) -> f32 {
     let high = if x > 0.0 { x } else { 0.0 };
     let u = exp(if x > 0.0 { -x } else { x });
     // ln(1+u) = 2 atanh(u / (2+u)); the argument is at most 1/3.

@@ -88,8 +88,8 @@ mod gru {
     #[test]
     fn gradients_are_those_of_the_loss() {
         for (width, tied) in [(12, true), (12, false), (21, false)] {
-            let (tokens, layers, norm_epsilon, trained_length) = (11, 2, 1e-6, 64);
-            super::check(&Gru::new(GruConfig { tokens, width, layers, norm_epsilon, tied, trained_length }));
+            let (tokens, layers, norm_epsilon) = (11, 2, 1e-6);
+            super::check(&Gru::new(GruConfig { tokens, width, layers, norm_epsilon, tied }));
         }
     }
 }
@@ -100,8 +100,31 @@ mod lstm {
     #[test]
     fn gradients_are_those_of_the_loss() {
         for (width, tied) in [(12, true), (12, false), (21, false)] {
-            let (tokens, layers, norm_epsilon, trained_length) = (11, 2, 1e-6, 64);
-            super::check(&Lstm::new(LstmConfig { tokens, width, layers, norm_epsilon, tied, trained_length }));
+            let (tokens, layers, norm_epsilon) = (11, 2, 1e-6);
+            super::check(&Lstm::new(LstmConfig { tokens, width, layers, norm_epsilon, tied }));
+        }
+    }
+}
+
+mod mamba {
+    use super::super::mamba::{Mamba, MambaConfig};
+
+    #[test]
+    fn gradients_are_those_of_the_loss() {
+        for (state, inner, bias, tied) in [(4, 16, false, true), (16, 20, true, false), (16, 32, false, false)] {
+            super::check(&Mamba::new(MambaConfig {
+                tokens: 11,
+                width: 12,
+                layers: 2,
+                state,
+                kernel: 4,
+                inner,
+                step_rank: 2,
+                norm_epsilon: 1e-5,
+                conv_bias: !bias,
+                bias,
+                tied,
+            }));
         }
     }
 }

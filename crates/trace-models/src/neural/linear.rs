@@ -1,4 +1,4 @@
-//! Linear maps over rows: `y = x Wᵀ` with `W` stored as `out × in`, the way model files store it.
+//! Linear maps over rows: `y = x Wᵀ` with `W` stored as `out × in`, the way most model files store it.
 
 use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
 
@@ -21,4 +21,11 @@ pub(crate) fn back_weight(d_weight: &mut [f32], d_y: &[f32], x: &[f32], (inputs,
     let rows = d_y.len() / outputs;
     let (d_y, x) = (Matrix::new(d_y, rows, outputs).transposed(), Matrix::new(x, rows, inputs));
     multiply(MatrixMut::new(d_weight, outputs, inputs), Old::Add, 1.0, d_y, x);
+}
+
+/// `y = x W`, or that added to `y`, with `W` stored as `in × out`, the way GPT-2's files store it.
+pub(crate) fn forward_plain(y: &mut [f32], old: Old, x: &[f32], weight: &[f32], (inputs, outputs): (usize, usize)) {
+    let rows = y.len() / outputs;
+    let weight = Matrix::new(weight, inputs, outputs);
+    multiply(MatrixMut::new(y, rows, outputs), old, 1.0, Matrix::new(x, rows, inputs), weight);
 }

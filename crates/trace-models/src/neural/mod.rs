@@ -7,6 +7,7 @@
 pub(crate) mod architecture;
 mod attention;
 pub mod gru;
+pub mod gpt2;
 mod head;
 pub mod layout;
 mod linear;
@@ -15,6 +16,7 @@ pub mod lstm;
 pub(crate) mod model;
 mod network;
 pub mod recurrent;
+pub mod mamba;
 mod rows;
 mod store;
 pub mod train;

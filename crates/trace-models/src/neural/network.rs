@@ -3,8 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::architecture::Architecture;
+use super::gpt2::Gpt2Config;
 use super::layout::Layout;
 use super::llama::LlamaConfig;
+use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
 use super::train::{Corpus, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained};
 use super::train::{Gradients, run};
@@ -16,6 +18,10 @@ use crate::folder::Config;
 pub enum NetworkConfig {
     /// See [`super::llama`].
     Llama(LlamaConfig),
+    /// See [`super::gpt2`]; read and queried, not trained.
+    Gpt2(Gpt2Config),
+    /// See [`super::mamba`].
+    Mamba(MambaConfig),
     /// See [`super::gru`].
     Gru(RecurrentConfig),
     /// See [`super::lstm`].
@@ -26,8 +32,16 @@ pub enum NetworkConfig {
 macro_rules! with_network {
     ($config:expr, $network:ident => $body:expr) => {
         match $config {
+            NetworkConfig::Gpt2(config) => {
+                let $network = $crate::neural::gpt2::Gpt2::new(config.clone());
+                $body
+            }
             NetworkConfig::Llama(config) => {
                 let $network = $crate::neural::llama::Llama::new(config.clone());
+                $body
+            }
+            NetworkConfig::Mamba(config) => {
+                let $network = $crate::neural::mamba::Mamba::new(config.clone());
                 $body
             }
             NetworkConfig::Gru(config) => {
@@ -41,7 +55,32 @@ macro_rules! with_network {
         }
     };
 }
-pub(crate) use with_network;
+
+/// Runs `$body` with `$network` as the network of a config that has a backward pass, and `$other` for the rest.
+macro_rules! with_trainable {
+    ($config:expr, $network:ident => $body:expr, $other:expr) => {
+        match $config {
+            NetworkConfig::Llama(config) => {
+                let $network = $crate::neural::llama::Llama::new(config.clone());
+                $body
+            }
+            NetworkConfig::Mamba(config) => {
+                let $network = $crate::neural::mamba::Mamba::new(config.clone());
+                $body
+            }
+            NetworkConfig::Gru(config) => {
+                let $network = $crate::neural::gru::Gru::new(config.clone());
+                $body
+            }
+            NetworkConfig::Lstm(config) => {
+                let $network = $crate::neural::lstm::Lstm::new(config.clone());
+                $body
+            }
+            NetworkConfig::Gpt2(_) => $other,
+        }
+    };
+}
+pub(crate) use {with_network, with_trainable};
 
 /// The fields of a JSON object.
 pub(crate) fn fields(object: Value) -> Map<String, Value> {
@@ -54,7 +93,7 @@ pub(crate) const WIDEST: usize = 1 << 16;
 pub(crate) const MOST_LAYERS: usize = 1 << 10;
 
 /// `model_type` of each architecture.
-const KNOWN: [&str; 3] = ["llama", "trace-gru", "trace-lstm"];
+const KNOWN: [&str; 5] = ["llama", "gpt2", "mamba", "trace-gru", "trace-lstm"];
 
 impl NetworkConfig {
     /// Refuses a config of an architecture that this software does not have.
@@ -71,6 +110,8 @@ impl NetworkConfig {
     pub(crate) fn read(config: &Config<'_>, has: impl Fn(&str) -> bool) -> Result<Self, Error> {
         match config.values.get("model_type").and_then(Value::as_str).unwrap_or_default() {
             "llama" => Ok(Self::Llama(LlamaConfig::read(config, has("lm_head.weight"))?)),
+            "gpt2" => Ok(Self::Gpt2(Gpt2Config::read(config, has("lm_head.weight"))?)),
+            "mamba" => Ok(Self::Mamba(MambaConfig::read(config, has("lm_head.weight"))?)),
             "trace-gru" => Ok(Self::Gru(RecurrentConfig::read(config)?)),
             "trace-lstm" => Ok(Self::Lstm(RecurrentConfig::read(config)?)),
             _ => Err(config.fault("model_type", "an architecture", config.values.get("model_type"))),
@@ -81,6 +122,8 @@ impl NetworkConfig {
     pub(crate) fn describe(&self) -> Map<String, Value> {
         match self {
             Self::Llama(config) => config.describe(),
+            Self::Gpt2(config) => config.describe(),
+            Self::Mamba(config) => config.describe(),
             Self::Gru(config) => config.describe("trace-gru"),
             Self::Lstm(config) => config.describe("trace-lstm"),
         }
@@ -90,6 +133,8 @@ impl NetworkConfig {
     pub const fn backbone(&self) -> &'static str {
         match self {
             Self::Llama(_) => "llama",
+            Self::Gpt2(_) => "gpt2",
+            Self::Mamba(_) => "mamba",
             Self::Gru(_) => "gru",
             Self::Lstm(_) => "lstm",
         }
@@ -99,15 +144,17 @@ impl NetworkConfig {
     pub const fn tokens(&self) -> usize {
         match self {
             Self::Llama(config) => config.tokens,
+            Self::Gpt2(config) => config.tokens,
+            Self::Mamba(config) => config.tokens,
             Self::Gru(config) | Self::Lstm(config) => config.tokens,
         }
     }
 
-    /// The longest sequence it was trained on, where positions can go beyond.
+    /// The longest sequence it was trained on, where positions can go beyond but may not mean much there.
     pub const fn trained_length(&self) -> Option<usize> {
         match self {
             Self::Llama(config) => Some(config.trained_length),
-            Self::Gru(config) | Self::Lstm(config) => Some(config.trained_length),
+            Self::Gpt2(_) | Self::Mamba(_) | Self::Gru(_) | Self::Lstm(_) => None,
         }
     }
 
@@ -122,12 +169,20 @@ impl NetworkConfig {
     }
 
     /// The mean loss over windows of tokens, of which each but the first is predicted, and its gradient.
-    pub fn loss_and_gradient(&self, weights: &[f32], windows: &[Vec<u32>]) -> (f64, Vec<f32>) {
-        with_network!(self, network => {
-            let mut gradients = Gradients::default();
-            let (loss, gradient) = gradients.compute(&network, weights, windows);
-            (loss, gradient.to_vec())
-        })
+    pub fn loss_and_gradient(&self, weights: &[f32], windows: &[Vec<u32>]) -> Result<(f64, Vec<f32>), Error> {
+        with_trainable!(
+            self,
+            network => {
+                let mut gradients = Gradients::default();
+                let (loss, gradient) = gradients.compute(&network, weights, windows);
+                Ok((loss, gradient.to_vec()))
+            },
+            Err(self.untrainable())
+        )
+    }
+
+    fn untrainable(&self) -> Error {
+        Error::spec("backbone", format!("{} can be read and queried, but not trained", self.backbone()))
     }
 
     /// A run that has not begun.
@@ -144,6 +199,10 @@ impl NetworkConfig {
         state: TrainState,
         observer: &mut dyn TrainObserver,
     ) -> Result<Trained, Error> {
-        with_network!(self, network => run(&network, corpus, survey, spec, state, observer))
+        with_trainable!(
+            self,
+            network => run(&network, corpus, survey, spec, state, observer),
+            Err(self.untrainable())
+        )
     }
 }

@@ -97,7 +97,7 @@ mod recurrent {
     use super::super::recurrent::RecurrentConfig;
 
     fn shape() -> RecurrentConfig {
-        RecurrentConfig { tokens: 13, width: 24, layers: 3, norm_epsilon: 1e-6, tied: false, trained_length: 64 }
+        RecurrentConfig { tokens: 13, width: 24, layers: 3, norm_epsilon: 1e-6, tied: false }
     }
 
     #[test]

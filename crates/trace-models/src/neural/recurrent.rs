@@ -40,8 +40,6 @@ pub struct RecurrentConfig {
     pub norm_epsilon: f32,
     /// Whether the head is the table of embeddings.
     pub tied: bool,
-    /// The longest sequence it was trained on.
-    pub trained_length: usize,
 }
 
 impl RecurrentConfig {
@@ -53,7 +51,6 @@ impl RecurrentConfig {
             layers: config.size("num_hidden_layers", 1, MOST_LAYERS)?,
             norm_epsilon: config.number_or("rms_norm_eps", 1e-6)? as f32,
             tied: config.flag_or("tie_word_embeddings", false)?,
-            trained_length: config.size_or("max_position_embeddings", 1, usize::MAX, usize::MAX)?,
         })
     }
 
@@ -66,7 +63,6 @@ impl RecurrentConfig {
             "num_hidden_layers": self.layers,
             "rms_norm_eps": self.norm_epsilon,
             "tie_word_embeddings": self.tied,
-            "max_position_embeddings": self.trained_length,
         }))
     }
 }
@@ -502,7 +498,6 @@ mod tests {
             layers,
             norm_epsilon: 1e-6,
             tied: true,
-            trained_length: 7,
         });
         let mut weights = network.layout().draw(0); // the norm's gains are ones and stay
         for (salt, entry) in network.layout().entries().iter().enumerate().filter(|(_, e)| e.name != "norm.weight") {

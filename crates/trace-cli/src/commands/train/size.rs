@@ -2,6 +2,7 @@
 
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::llama::LlamaConfig;
+use trace_models::neural::mamba::MambaConfig;
 use trace_models::neural::recurrent::RecurrentConfig;
 
 use crate::cli::{Backbone, Size, TrainArgs};
@@ -60,10 +61,23 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
     let tokens = types + 1;
     Ok(match args.backbone {
         Backbone::Gru | Backbone::Lstm => {
-            let config = RecurrentConfig { tokens, width, layers, norm_epsilon: 1e-6, tied: false, trained_length: length };
+            let config = RecurrentConfig { tokens, width, layers, norm_epsilon: 1e-6, tied: false };
             if args.backbone == Backbone::Gru { NetworkConfig::Gru(config) } else { NetworkConfig::Lstm(config) }
         }
-        Backbone::Llama | Backbone::Mamba | Backbone::Ngram => NetworkConfig::Llama(LlamaConfig {
+        Backbone::Mamba => NetworkConfig::Mamba(MambaConfig {
+            tokens,
+            width,
+            layers,
+            state: 16,
+            kernel: 4,
+            inner: 2 * width,
+            step_rank: width.div_ceil(16),
+            norm_epsilon: 1e-5,
+            conv_bias: true,
+            bias: false,
+            tied: false,
+        }),
+        Backbone::Llama | Backbone::Ngram => NetworkConfig::Llama(LlamaConfig {
             tokens,
             width,
             layers,

@@ -1,0 +1,637 @@
+//! The causal convolution and the selective scan of a state-space model (Gu & Dao, 2023), forward and backward.
+//!
+//! ```text
+//! u_t = silu( Σ_j tap_j ⊙ x_{t−K+1+j} + bias )
+//! h_t = e^{Δ_t A} ⊙ h_{t−1} + Δ_t u_t B_tᵀ          y_t = h_t C_t + D ⊙ u_t          out_t = y_t ⊙ silu(z_t)
+//! ```
+//!
+//! Shapes: `e` channels, `n` numbers of state a channel; `x`, `u`, `Δ`, `z`, `y` have `e` numbers a row, `B` and `C`
+//! have `n`, `A` and `h` are `e × n`. A branch is given by the numbers of its rows, wherever they lie.
+//!
+//! Channels run along SIMD lanes: they do not depend on each other, any `n` will do, and only the gradients of `B`
+//! and `C` need sums across lanes. States, rates and what is added up for them are kept in blocks of [`WIDTH`]
+//! channels, `[block][n][WIDTH]`, where lanes beyond the last channel are 0. A block goes through [`CHUNK`] steps of a
+//! branch before the next one does, so that its state stays in the first cache and rows are still read in order.
+//!
+//! Cost of a row: `e·n` exponentials and about `4·e·n` other operations forward. Backward needs every state again:
+//! those of all rows would be `e·n` numbers a row to write and read, which takes longer than to compute them. So the
+//! forward pass keeps one state in [`CHUNK`] steps, from which the backward pass, last chunk first, computes the
+//! states and decays of one block and chunk into a scratch that fits the first cache; about twice the cost of
+//! the forward pass.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::single::{exp, sigmoid_of, softplus_of};
+use super::{LANES, dispatched};
+
+/// Channels of a block.
+const WIDTH: usize = LANES;
+const HALF: usize = WIDTH / 2;
+
+/// Steps between states that are kept for a backward pass.
+pub(crate) const CHUNK: usize = 8;
+
+type Lanes = [f32; WIDTH];
+
+/// How the numbers of a scan lie in their rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// `e`; a row of projected inputs has `x` and then `z`.
+    pub(crate) channels: usize,
+    /// `n`.
+    pub(crate) states: usize,
+    /// Numbers before `B` and `C` in a row of them.
+    pub(crate) rank: usize,
+}
+
+impl Shape {
+    /// Numbers in a row of what steps, `B` and `C` come from.
+    pub(crate) const fn mixing(&self) -> usize {
+        self.rank + 2 * self.states
+    }
+
+    /// Numbers of a state in blocks.
+    pub(crate) const fn state(&self) -> usize {
+        self.channels.div_ceil(WIDTH) * self.block()
+    }
+
+    /// Numbers of a block of a state.
+    const fn block(&self) -> usize {
+        self.states * WIDTH
+    }
+
+    /// Numbers of scratch for [`scan`].
+    pub(crate) const fn scratch(&self) -> usize {
+        self.state()
+    }
+
+    /// Numbers of scratch for [`back_scan`].
+    pub(crate) const fn back_scratch(&self) -> usize {
+        self.state() + (3 * CHUNK + 1) * self.block()
+    }
+}
+
+/// `2^x` for x ≤ 0 to about one unit in the last place; below −125 it stays there.
+#[inline(always)]
+fn exp2(x: f32) -> f32 {
+    const ROUND: f32 = 12_582_912.0; // as in `exp`
+    let x = if x < -125.0 { -125.0 } else { x };
+    let shifted = x + ROUND;
+    let r = x - (shifted - ROUND);
+    // Minimax polynomial of degree 5 for 2^r on |r| ≤ 1/2, with its value and slope at 0.
+    let value = 1.330_061_6e-3f32
+        .mul_add(r, 9.669_694e-3)
+        .mul_add(r, 5.550_558_5e-2)
+        .mul_add(r, 2.402_228_3e-1)
+        .mul_add(r, std::f32::consts::LN_2)
+        .mul_add(r, 1.0);
+    f32::from_bits(value.to_bits().wrapping_add(shifted.to_bits() << 23))
+}
+
+/// The lanes from a row, zeros where it ends.
+#[inline(always)]
+fn load(row: &[f32]) -> Lanes {
+    if let Some(lanes) = row.first_chunk() {
+        *lanes
+    } else {
+        let mut lanes = [0.0; WIDTH];
+        lanes[..row.len()].copy_from_slice(row);
+        lanes
+    }
+}
+
+/// The lanes into a row, as far as it goes.
+#[inline(always)]
+fn store(row: &mut [f32], lanes: &Lanes) {
+    if let Some(row) = row.first_chunk_mut() {
+        *row = *lanes;
+    } else {
+        row.copy_from_slice(&lanes[..row.len()]);
+    }
+}
+
+/// `sum + a ⊙ b`, both halves of the lanes into one.
+#[inline(always)]
+fn add_halves(sum: &[f32; HALF], a: &Lanes, b: &Lanes) -> [f32; HALF] {
+    let mut out = *sum;
+    for i in 0..HALF {
+        out[i] = a[i + HALF].mul_add(b[i + HALF], a[i].mul_add(b[i], out[i]));
+    }
+    out
+}
+
+#[inline(always)]
+fn each(f: impl Fn(usize) -> f32) -> Lanes {
+    let mut lanes = [0.0; WIDTH];
+    for (i, lane) in lanes.iter_mut().enumerate() {
+        *lane = f(i);
+    }
+    lanes
+}
+
+/// `out += a ⊙ b`. (Written with zips of numbers the compiler leaves some of these loops scalar.)
+#[inline(always)]
+fn add_product_of(out: &mut [f32], a: &[f32], b: &[f32]) {
+    let (blocks, rest) = out.as_chunks_mut::<WIDTH>();
+    let ((a, rest_a), (b, rest_b)) = (a.as_chunks::<WIDTH>(), b.as_chunks::<WIDTH>());
+    for ((out, a), b) in blocks.iter_mut().zip(a).zip(b) {
+        *out = each(|i| a[i].mul_add(b[i], out[i]));
+    }
+    for ((out, a), b) in rest.iter_mut().zip(rest_a).zip(rest_b) {
+        *out = a.mul_add(*b, *out);
+    }
+}
+
+dispatched! {
+    /// `A / ln 2` in blocks, from `A = −e^log`: then a decay is a power of two.
+    pub(crate) fn rates<'k>(out: &'k mut [f32], logs: &'k [f32], shape: Shape) -> () {
+        let blocks = out.chunks_exact_mut(shape.block()).zip(logs.chunks(shape.block()));
+        for (out, logs) in blocks {
+            let (out, _) = out.as_chunks_mut::<WIDTH>();
+            for (k, out) in out.iter_mut().enumerate() {
+                for (lane, out) in out.iter_mut().enumerate() {
+                    let log = logs.get(lane * shape.states + k);
+                    *out = log.map_or(0.0, |log| -exp(*log) * std::f32::consts::LOG2_E);
+                }
+            }
+        }
+    }
+}
+
+/// Adds the gradient of the logarithms of the rates, from the sums that [`back_scan`] made.
+pub(crate) fn back_rates(d_logs: &mut [f32], sums: &[f32], rates: &[f32], shape: Shape) {
+    let sums = sums.chunks_exact(shape.block()).zip(rates.chunks_exact(shape.block()));
+    for (d_logs, (sums, rates)) in d_logs.chunks_mut(shape.block()).zip(sums) {
+        for (lane, d_logs) in d_logs.chunks_exact_mut(shape.states).enumerate() {
+            for (k, d_log) in d_logs.iter_mut().enumerate() {
+                *d_log += sums[k * WIDTH + lane] * rates[k * WIDTH + lane] * std::f32::consts::LN_2;
+            }
+        }
+    }
+}
+
+dispatched! {
+    /// `rows ← ln(1 + e^(rows + bias))`.
+    pub(crate) fn step_sizes<'k>(rows: &'k mut [f32], bias: &'k [f32]) -> () {
+        for row in rows.chunks_exact_mut(bias.len()) {
+            for (x, bias) in row.iter_mut().zip(bias) {
+                *x = softplus_of(*x + bias);
+            }
+        }
+    }
+}
+
+/// Rows of `x` before the first step of a branch and within it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window<'a> {
+    /// The rows, `stride` apart.
+    pub(crate) x: &'a [f32],
+    pub(crate) stride: usize,
+    /// What came before, the latest last, as many rows as there are.
+    pub(crate) before: &'a [f32],
+}
+
+/// `out = bias + Σ_j tap_j ⊙ x_{t−K+1+j}` for step `t` of a branch.
+#[inline(always)]
+fn convolve_row(out: &mut [f32], window: &Window<'_>, rows: &[usize], t: usize, taps: &[f32], bias: &[f32]) {
+    let width = out.len();
+    out.copy_from_slice(bias);
+    for (back, tap) in taps.chunks_exact(width).rev().enumerate() {
+        let x = if back <= t {
+            &window.x[rows[t - back] * window.stride..][..width]
+        } else if (back - t) * width <= window.before.len() {
+            &window.before[window.before.len() - (back - t) * width..][..width]
+        } else {
+            break;
+        };
+        add_product_of(out, tap, x);
+    }
+}
+
+dispatched! {
+    /// The convolution of one branch and its silu. `taps` is `K × e`, the last tap that of the row itself.
+    pub(crate) fn convolve<'k>(
+        out: &'k mut [f32],
+        window: Window<'k>,
+        rows: &'k [usize],
+        taps: &'k [f32],
+        bias: &'k [f32],
+    ) -> () {
+        let width = bias.len();
+        for (t, row) in rows.iter().enumerate() {
+            let out = &mut out[row * width..][..width];
+            convolve_row(out, &window, rows, t, taps, bias);
+            for x in out {
+                *x *= sigmoid_of(*x);
+            }
+        }
+    }
+}
+
+dispatched! {
+    /// Backward of [`convolve`] for a branch with nothing before it: the rows of `x`, `stride` apart, become their own
+    /// gradient; those of `d_out` are used up. `weights` are taps and bias, whose `gradients` are added to. `scratch` has room for a row.
+    pub(crate) fn back_convolve<'k>(
+        x: &'k mut [f32],
+        stride: usize,
+        d_out: &'k mut [f32],
+        rows: &'k [usize],
+        weights: (&'k [f32], &'k [f32]),
+        gradients: (&'k mut [f32], &'k mut [f32]),
+        scratch: &'k mut [f32],
+    ) -> () {
+        let ((taps, bias), (d_taps, d_bias)) = (weights, gradients);
+        let width = bias.len();
+        // Last step first: what a step needs of `x` lies at or before it, what it needs of `d_out` at or after it.
+        for (t, row) in rows.iter().enumerate().rev() {
+            let window = Window { x: &*x, stride, before: &[] };
+            convolve_row(scratch, &window, rows, t, taps, bias);
+            let d = &mut d_out[row * width..][..width];
+            for (d, c) in d.iter_mut().zip(&*scratch) {
+                let s = sigmoid_of(*c);
+                *d *= s * (1.0 - s).mul_add(*c, 1.0);
+            }
+            for (d_bias, d) in d_bias.iter_mut().zip(&*d) {
+                *d_bias += d;
+            }
+            let x = &mut x[row * stride..][..width];
+            scratch.fill(0.0);
+            let pieces = taps.chunks_exact(width).zip(d_taps.chunks_exact_mut(width)).rev();
+            for ((tap, d_tap), later) in pieces.zip(&rows[t..]) {
+                let d = &d_out[later * width..][..width];
+                add_product_of(d_tap, d, x);
+                add_product_of(scratch, d, tap);
+            }
+            x.copy_from_slice(scratch);
+        }
+    }
+}
+
+/// One step of a block: `h ← 2^(Δ·rate) h + w B`, with `w = Δ u`; returns `h · C`.
+#[inline(always)]
+fn step(h: &mut [Lanes], rates: &[Lanes], (b, c): (&[f32], &[f32]), delta: &Lanes, w: &Lanes) -> Lanes {
+    let mut y = [0.0; WIDTH];
+    for (((h, rate), b), c) in h.iter_mut().zip(rates).zip(b).zip(c) {
+        let decay = each(|i| exp2(delta[i] * rate[i]));
+        let new = each(|i| decay[i].mul_add(h[i], w[i] * b));
+        y = each(|i| new[i].mul_add(*c, y[i]));
+        *h = new;
+    }
+    y
+}
+
+dispatched! {
+    /// Takes a state in blocks through tokens whose `u`, `Δ` and `B` lie row after row.
+    pub(crate) fn advance<'k>(
+        state: &'k mut [f32],
+        tokens: (&'k [f32], &'k [f32], &'k [f32]),
+        rates: &'k [f32],
+        shape: Shape,
+    ) -> () {
+        let (u, delta, b) = tokens;
+        let blocks = state.chunks_exact_mut(shape.block()).zip(rates.chunks_exact(shape.block()));
+        for (block, (state, rates)) in blocks.enumerate() {
+            let ((h, _), (rates, _)) = (state.as_chunks_mut(), rates.as_chunks());
+            let at = block * WIDTH;
+            let rows = u.chunks_exact(shape.channels).zip(delta.chunks_exact(shape.channels));
+            for ((u, delta), b) in rows.zip(b.chunks_exact(shape.states)) {
+                let (u, delta) = (load(&u[at..]), load(&delta[at..]));
+                step(h, rates, (b, b), &delta, &each(|i| delta[i] * u[i]));
+            }
+        }
+    }
+}
+
+/// What a scan reads; rows are numbered alike in all of them. In a backward pass `delta` and `inputs` are empty, for
+/// they are among the gradients.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scanned<'a> {
+    /// `u`.
+    pub(crate) u: &'a [f32],
+    /// `Δ`.
+    pub(crate) delta: &'a [f32],
+    /// Rows of `x` and `z`.
+    pub(crate) inputs: &'a [f32],
+    /// Rows of `rank` numbers, `B` and `C`.
+    pub(crate) mixing: &'a [f32],
+    /// `D`.
+    pub(crate) skip: &'a [f32],
+    /// `A` as [`rates`] writes it.
+    pub(crate) rates: &'a [f32],
+}
+
+impl Scanned<'_> {
+    #[inline(always)]
+    fn b_and_c(&self, row: usize, shape: &Shape) -> (&[f32], &[f32]) {
+        self.mixing[row * shape.mixing()..][..shape.mixing()][shape.rank..].split_at(shape.states)
+    }
+}
+
+/// States to keep of a branch: after every so many tokens one, in blocks.
+#[derive(Debug)]
+pub(crate) struct Kept<'a> {
+    pub(crate) states: &'a mut [f32],
+    pub(crate) every: usize,
+    /// Tokens before the branch; the first state of `states` is that after the first `every` tokens of all.
+    pub(crate) before: usize,
+}
+
+dispatched! {
+    /// The scan of one branch and its gate. `start` is the state before it, none for zeros.
+    pub(crate) fn scan<'k>(
+        out: &'k mut [f32],
+        scanned: Scanned<'k>,
+        rows: &'k [usize],
+        start: Option<&'k [f32]>,
+        kept: Kept<'k>,
+        shape: Shape,
+        scratch: &'k mut [f32],
+    ) -> () {
+        let Shape { channels, .. } = shape;
+        let state = &mut scratch[..shape.state()];
+        match start {
+            Some(start) => state.copy_from_slice(start),
+            None => state.fill(0.0),
+        }
+        let Kept { states, every, before } = kept;
+        let mut before = before;
+        for rows in rows.chunks(CHUNK) {
+            let blocks = state.chunks_exact_mut(shape.block()).zip(scanned.rates.chunks_exact(shape.block()));
+            for (block, (h, rates)) in blocks.enumerate() {
+                let ((h, _), (rates, _)) = (h.as_chunks_mut(), rates.as_chunks());
+                let at = block * WIDTH;
+                let end = channels.min(at + WIDTH);
+                let skip = load(&scanned.skip[at..end]);
+                let (mut slot, mut left) = (before / every, every - before % every);
+                for row in rows {
+                    let u = load(&scanned.u[row * channels..][at..end]);
+                    let delta = load(&scanned.delta[row * channels..][at..end]);
+                    let z = load(&scanned.inputs[(2 * row + 1) * channels..][at..end]);
+                    let y = step(h, rates, scanned.b_and_c(*row, &shape), &delta, &each(|i| delta[i] * u[i]));
+                    let gated = each(|i| skip[i].mul_add(u[i], y[i]) * z[i] * sigmoid_of(z[i]));
+                    store(&mut out[row * channels..][at..end], &gated);
+                    left -= 1;
+                    if left == 0 {
+                        let to = slot * shape.state() + block * shape.block();
+                        if let Some(to) = states.get_mut(to..to + shape.block()) {
+                            to.copy_from_slice(h.as_flattened());
+                        }
+                        (slot, left) = (slot + 1, every);
+                    }
+                }
+            }
+            before += rows.len();
+        }
+    }
+}
+
+/// Gradients that a backward scan writes or adds to.
+#[derive(Debug)]
+pub(crate) struct ScanGradients<'a> {
+    /// That of `out`; becomes that of `u`.
+    pub(crate) out: &'a mut [f32],
+    /// `Δ`; becomes the gradient of what was under the softplus.
+    pub(crate) delta: &'a mut [f32],
+    /// Rows of `x` and `z`; `z` becomes its own gradient.
+    pub(crate) inputs: &'a mut [f32],
+    /// `B` and `C` are set, what is before them is left.
+    pub(crate) mixing: &'a mut [f32],
+    /// `D` is added to.
+    pub(crate) skip: &'a mut [f32],
+    /// Added to, for [`back_rates`].
+    pub(crate) rates: &'a mut [f32],
+}
+
+dispatched! {
+    /// Backward of [`scan`] for a branch that started from zeros; `states` are those kept every [`CHUNK`] steps.
+    pub(crate) fn back_scan<'k>(
+        gradients: ScanGradients<'k>,
+        scanned: Scanned<'k>,
+        rows: &'k [usize],
+        states: &'k [f32],
+        shape: Shape,
+        scratch: &'k mut [f32],
+    ) -> () {
+        let Shape { channels, states: n, .. } = shape;
+        let ScanGradients { out: d_out, delta: deltas, inputs, mixing: d_mixing, skip: d_skip, rates: d_rates } = gradients;
+        let (carries, scratch) = scratch.split_at_mut(shape.state());
+        let (scratch, _) = scratch.as_chunks_mut::<WIDTH>();
+        let (hs, scratch) = scratch.split_at_mut((CHUNK + 1) * n);
+        let (decays, sums) = scratch.split_at_mut(CHUNK * n);
+        let (sums, _) = sums.as_flattened_mut().as_chunks_mut::<HALF>();
+        let sums = &mut sums[..2 * CHUNK * n];
+        carries.fill(0.0);
+        for (chunk, rows) in rows.chunks(CHUNK).enumerate().rev() {
+            sums.fill([0.0; HALF]);
+            let blocks = carries.chunks_exact_mut(shape.block()).zip(d_rates.chunks_exact_mut(shape.block()));
+            for (block, (carry, d_rates)) in blocks.enumerate() {
+                let (carry, _) = carry.as_chunks_mut::<WIDTH>();
+                let (d_rates, _) = d_rates.as_chunks_mut::<WIDTH>();
+                let (rates, _) = scanned.rates[block * shape.block()..][..shape.block()].as_chunks::<WIDTH>();
+                let at = block * WIDTH;
+                let end = channels.min(at + WIDTH);
+                let skip = load(&scanned.skip[at..end]);
+                if chunk == 0 {
+                    hs[..n].fill([0.0; WIDTH]);
+                } else {
+                    let from = (chunk - 1) * shape.state() + block * shape.block();
+                    hs[..n].as_flattened_mut().copy_from_slice(&states[from..][..shape.block()]);
+                }
+                // The states again, and through the gate.
+                let mut loaded = [[[0.0; WIDTH]; 4]; CHUNK];
+                for (row, [u, delta, z, d_y]) in rows.iter().zip(&mut loaded) {
+                    *u = load(&scanned.u[row * channels..][at..end]);
+                    *delta = load(&deltas[row * channels..][at..end]);
+                    *z = load(&inputs[(2 * row + 1) * channels..][at..end]);
+                    *d_y = load(&d_out[row * channels..][at..end]);
+                }
+                for ((t, row), [u, delta, z, d_y]) in rows.iter().enumerate().zip(&mut loaded) {
+                    let w = each(|i| delta[i] * u[i]);
+                    let (b, c) = scanned.b_and_c(*row, &shape);
+                    let (old, new) = hs[t * n..][..2 * n].split_at_mut(n);
+                    let mut y = each(|i| skip[i] * u[i]);
+                    for (((((new, old), decay), rate), b), c) in
+                        new.iter_mut().zip(old).zip(&mut decays[t * n..]).zip(rates).zip(b).zip(c)
+                    {
+                        let power = each(|i| exp2(delta[i] * rate[i]));
+                        let h = each(|i| power[i].mul_add(old[i], w[i] * b));
+                        y = each(|i| h[i].mul_add(*c, y[i]));
+                        (*decay, *new) = (power, h);
+                    }
+                    let s = each(|i| sigmoid_of(z[i]));
+                    let d_z = each(|i| d_y[i] * y[i] * s[i] * (1.0 - s[i]).mul_add(z[i], 1.0));
+                    store(&mut inputs[(2 * row + 1) * channels..][at..end], &d_z);
+                    *d_y = each(|i| d_y[i] * z[i] * s[i]);
+                }
+                let mut d_skips = load(&d_skip[at..end]);
+                for ((t, row), [u, delta, _, d_y]) in rows.iter().enumerate().zip(&loaded).rev() {
+                    let w = each(|i| delta[i] * u[i]);
+                    let (b, c) = scanned.b_and_c(*row, &shape);
+                    let (old, new) = hs[t * n..][..2 * n].split_at(n);
+                    let (sum_b, sum_c) = sums[2 * t * n..][..2 * n].split_at_mut(n);
+                    let (mut d_w, mut d_delta) = ([0.0; WIDTH], [0.0; WIDTH]);
+                    let numbers = carry.iter_mut().zip(&mut *d_rates).zip(sum_b).zip(sum_c);
+                    let numbers = numbers.zip(old).zip(new).zip(&decays[t * n..]).zip(rates).zip(b).zip(c);
+                    for (((((((((carry, d_rate), sum_b), sum_c), old), new), decay), rate), b), c) in numbers {
+                        let d_h = each(|i| d_y[i].mul_add(*c, carry[i]));
+                        *sum_c = add_halves(sum_c, d_y, new);
+                        *sum_b = add_halves(sum_b, &d_h, &w);
+                        d_w = each(|i| d_h[i].mul_add(*b, d_w[i]));
+                        let back = each(|i| d_h[i] * decay[i]);
+                        *carry = back;
+                        let d_power = each(|i| back[i] * old[i]);
+                        d_delta = each(|i| d_power[i].mul_add(rate[i], d_delta[i]));
+                        *d_rate = each(|i| d_power[i].mul_add(delta[i], d_rate[i]));
+                    }
+                    let d_u = each(|i| d_w[i].mul_add(delta[i], d_y[i] * skip[i]));
+                    store(&mut d_out[row * channels..][at..end], &d_u);
+                    // The slope of a softplus that has the value Δ is 1 − e^−Δ.
+                    let d_step = each(|i| {
+                        let d_delta = d_delta[i].mul_add(std::f32::consts::LN_2, d_w[i] * u[i]);
+                        d_delta * slope_of_softplus(delta[i])
+                    });
+                    store(&mut deltas[row * channels..][at..end], &d_step);
+                    for i in 0..WIDTH {
+                        d_skips[i] = d_y[i].mul_add(u[i], d_skips[i]);
+                    }
+                }
+                store(&mut d_skip[at..end], &d_skips);
+            }
+            for (row, sums) in rows.iter().zip(sums.chunks_exact(2 * n)) {
+                let d_mixing = &mut d_mixing[row * shape.mixing()..][..shape.mixing()][shape.rank..];
+                for (d, sum) in d_mixing.iter_mut().zip(sums) {
+                    *d = ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+                }
+            }
+        }
+    }
+}
+
+/// `1 − e^−x` for x ≥ 0.
+#[inline(always)]
+fn slope_of_softplus(x: f32) -> f32 {
+    // Near zero the difference would cancel; the series is exact there.
+    let near = x * x.mul_add(x.mul_add(x.mul_add(-1.0 / 24.0, 1.0 / 6.0), -0.5), 1.0);
+    if x < 0.05 { near } else { 1.0 - exp(-x) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalar_functions_are_exact_to_rounding() {
+        let mut x = -124.9f32;
+        while x < 0.0 {
+            assert!((f64::from(exp2(x)) / f64::from(x).exp2() - 1.0).abs() < 3e-7, "2^{x}");
+            x += 0.0173;
+        }
+        assert_eq!(exp2(0.0), 1.0);
+        assert!(exp2(-1e9) < 1e-37);
+        let mut x = 1e-6f32;
+        while x < 90.0 {
+            assert!((f64::from(slope_of_softplus(x)) / -(-f64::from(x)).exp_m1() - 1.0).abs() < 2e-6, "slope at {x}");
+            x *= 1.013;
+        }
+    }
+
+    const SHAPE: Shape = Shape { channels: 19, states: 3, rank: 2 };
+    const STEPS: usize = 2 * CHUNK + 5;
+
+    /// `u`, what is under the softplus of `Δ`, rows of rank, `B` and `C`, rows of `x` and `z`, `D` and the logarithms.
+    type Arguments = [Vec<f64>; 6];
+
+    fn arguments() -> Arguments {
+        let Shape { channels, states, .. } = SHAPE;
+        let sizes = [channels, channels, SHAPE.mixing(), 2 * channels].map(|size| size * STEPS);
+        let mut salt = 7u32;
+        let mut draw = |size: usize| {
+            let mut next = || {
+                salt = salt.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                f64::from(f32::from((salt >> 16) as u16) / 32_768.0 - 1.0)
+            };
+            (0..size).map(|_| next()).collect::<Vec<_>>()
+        };
+        let [u, under, mixing, inputs] = sizes.map(&mut draw);
+        [u, under, mixing, inputs, draw(channels), draw(channels * states)]
+    }
+
+    /// `Σ weight · out` by the definition.
+    fn loss([u, under, mixing, inputs, skip, logs]: &Arguments) -> f64 {
+        let Shape { channels, states, rank } = SHAPE;
+        let mut h = vec![0.0; channels * states];
+        let mut sum = 0.0;
+        for t in 0..STEPS {
+            let (b, c) = mixing[t * SHAPE.mixing()..][rank..2 * states + rank].split_at(states);
+            for e in 0..channels {
+                let (u, z) = (u[t * channels + e], inputs[(2 * t + 1) * channels + e]);
+                let delta = under[t * channels + e].exp().ln_1p();
+                let mut y = skip[e] * u;
+                for k in 0..states {
+                    let h = &mut h[e * states + k];
+                    *h = (-delta * logs[e * states + k].exp()).exp() * *h + delta * u * b[k];
+                    y += *h * c[k];
+                }
+                sum += weight(t * channels + e) * y * z / (1.0 + (-z).exp());
+            }
+        }
+        sum
+    }
+
+    fn weight(place: usize) -> f64 {
+        (place * 37 % 23) as f64 / 11.0 - 1.0
+    }
+
+    #[test]
+    fn the_scan_and_its_gradient_are_those_of_the_definition() {
+        let arguments = arguments();
+        let narrow = |values: &Vec<f64>| values.iter().map(|x| *x as f32).collect::<Vec<_>>();
+        let [u, mut delta, mixing, mut inputs, skip, logs] = std::array::from_fn(|i| narrow(&arguments[i]));
+        let width = SHAPE.channels;
+        step_sizes(&mut delta, &vec![0.0; width]);
+        let mut table = vec![0.0; SHAPE.state()];
+        rates(&mut table, &logs, SHAPE);
+        let rows: Vec<usize> = (0..STEPS).collect();
+        let mut states = vec![0.0; STEPS / CHUNK * SHAPE.state()];
+        let mut scratch = vec![0.0; SHAPE.back_scratch()];
+        let mut out = vec![0.0; STEPS * width];
+        let scanned = Scanned { u: &u, delta: &delta, inputs: &inputs, mixing: &mixing, skip: &skip, rates: &table };
+        let kept = Kept { states: &mut states, every: CHUNK, before: 0 };
+        scan(&mut out, scanned, &rows, None, kept, SHAPE, &mut scratch);
+        let sum: f64 = out.iter().enumerate().map(|(place, x)| weight(place) * f64::from(*x)).sum();
+        assert!((sum - loss(&arguments)).abs() < 1e-4);
+
+        let mut d_u: Vec<f32> = (0..STEPS * width).map(|place| weight(place) as f32).collect();
+        let mut d_mixing = vec![0.0; mixing.len()];
+        let (mut d_skip, mut sums) = (vec![0.0; width], vec![0.0; SHAPE.state()]);
+        let scanned = Scanned { u: &u, delta: &[], inputs: &[], mixing: &mixing, skip: &skip, rates: &table };
+        let gradients = ScanGradients {
+            out: &mut d_u,
+            delta: &mut delta,
+            inputs: &mut inputs,
+            mixing: &mut d_mixing,
+            skip: &mut d_skip,
+            rates: &mut sums,
+        };
+        back_scan(gradients, scanned, &rows, &states, SHAPE, &mut scratch);
+        let mut d_logs = vec![0.0; logs.len()];
+        back_rates(&mut d_logs, &sums, &table, SHAPE);
+        for (number, gradient) in [d_u, delta, d_mixing, inputs, d_skip, d_logs].iter().enumerate() {
+            for (place, got) in gradient.iter().enumerate() {
+                if number == 3 && (place / width).is_multiple_of(2) {
+                    continue; // x, which is not the scan's
+                }
+                let moved = |by: f64| {
+                    let mut arguments = arguments.clone();
+                    arguments[number][place] += by;
+                    loss(&arguments)
+                };
+                let expected = (moved(1e-4) - moved(-1e-4)) / 2e-4;
+                assert!(
+                    (f64::from(*got) - expected).abs() < 1e-5 * (1.0 + expected.abs()),
+                    "{number}, {place}: {got} against {expected}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,772 @@
+//! Mamba (Gu & Dao, 2023): a selective state-space model; tensors are named as in Hugging Face's `MambaForCausalLM`.
+//!
+//! ```text
+//! (x, z) = W_in · norm(r)                       u = silu(convolution(x))
+//! (s, B, C) = W_x · u                           Δ = softplus(W_Δ · s + bias)
+//! h_t = e^{Δ_t A} ⊙ h_{t−1} + Δ_t u_t B_tᵀ      with A = −e^{A_log}
+//! r ← r + W_out · ( (h C + D ⊙ u) ⊙ silu(z) )
+//! ```
+//!
+//! Shapes: `d` numbers a row, `e` channels, `n` numbers of state a channel, `q` numbers that steps are made of and `K`
+//! taps a channel. `W_in` is `2e × d`, `W_x` is `(q + 2n) × e`, `W_Δ` is `e × q`, `A` is `e × n`, `W_out` is `d × e`.
+//! Each projection is one product over all rows; the convolution and the scan (kernels/scan.rs) go branch by branch.
+//! Cost of a row and layer: `2·e·(3d + 2q + 2n + K)` operations, `e·n` exponentials and some `4·e·n` operations; the
+//! backward pass takes about twice that.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value, json};
+
+use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
+use super::layout::{Layout, Role, Start};
+use super::linear;
+use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields};
+use super::rows::{Group, Order, Rows};
+use crate::Error;
+use crate::folder::Config;
+use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
+use crate::kernels::scan::{self, CHUNK, Kept, ScanGradients, Scanned, Shape, Window};
+use crate::kernels::single;
+
+/// Bytes that a memory should stay below.
+const MEMORY: usize = 256 << 20;
+/// Bytes of it that states may take in any case.
+const STATES: usize = 64 << 20;
+
+/// The shape of a Mamba.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MambaConfig {
+    /// Tokens, special ones counted.
+    pub tokens: usize,
+    /// Numbers in a hidden row.
+    pub width: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Numbers of state a channel.
+    pub state: usize,
+    /// Taps of the convolution.
+    pub kernel: usize,
+    /// Channels; usually twice the width.
+    pub inner: usize,
+    /// Numbers that step sizes are made of.
+    pub step_rank: usize,
+    /// What keeps a norm from dividing by zero.
+    pub norm_epsilon: f32,
+    /// Whether the convolution has a bias.
+    pub conv_bias: bool,
+    /// Whether the projections in and out have one.
+    pub bias: bool,
+    /// Whether the head is the table of embeddings.
+    pub tied: bool,
+}
+
+impl MambaConfig {
+    /// From a Transformers config; `has_head` says whether the files have a head of their own.
+    pub(crate) fn read(config: &Config<'_>, has_head: bool) -> Result<Self, Error> {
+        config.only("hidden_act", &[json!("silu")])?;
+        let width = config.size("hidden_size", 1, WIDEST)?;
+        let expand = config.size_or("expand", 1, 64, 2)?;
+        let rank = match config.values.get("time_step_rank") {
+            Some(Value::String(word)) if word == "auto" => width.div_ceil(16),
+            _ => config.size_or("time_step_rank", 1, WIDEST, width.div_ceil(16))?,
+        };
+        Ok(Self {
+            tokens: config.size("vocab_size", 2, MOST_TOKENS)?,
+            width,
+            layers: config.size("num_hidden_layers", 1, MOST_LAYERS)?,
+            state: config.size_or("state_size", 1, 4096, 16)?,
+            kernel: config.size_or("conv_kernel", 1, 256, 4)?,
+            inner: config.size_or("intermediate_size", 1, 64 * WIDEST, expand * width)?,
+            step_rank: rank,
+            norm_epsilon: config.number_or("layer_norm_epsilon", 1e-5)? as f32,
+            conv_bias: config.flag_or("use_conv_bias", true)?,
+            bias: config.flag_or("use_bias", false)?,
+            tied: config.flag_or("tie_word_embeddings", !has_head)?,
+        })
+    }
+
+    /// As a Transformers config.
+    pub(crate) fn describe(&self) -> Map<String, Value> {
+        fields(json!({
+            "architectures": ["MambaForCausalLM"],
+            "model_type": "mamba",
+            "vocab_size": self.tokens,
+            "hidden_size": self.width,
+            "num_hidden_layers": self.layers,
+            "state_size": self.state,
+            "conv_kernel": self.kernel,
+            // Transformers derives one from the other; a width that is no multiple cannot be trained here.
+            "expand": self.inner / self.width,
+            "intermediate_size": self.inner,
+            "time_step_rank": self.step_rank,
+            "layer_norm_epsilon": self.norm_epsilon,
+            "hidden_act": "silu",
+            "use_conv_bias": self.conv_bias,
+            "use_bias": self.bias,
+            "tie_word_embeddings": self.tied,
+        }))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    norm: Range<usize>,
+    input: Range<usize>,
+    input_bias: Option<Range<usize>>,
+    taps: Range<usize>,
+    taps_bias: Option<Range<usize>>,
+    mixing: Range<usize>,
+    step: Range<usize>,
+    step_bias: Range<usize>,
+    rates: Range<usize>,
+    skip: Range<usize>,
+    out: Range<usize>,
+    out_bias: Option<Range<usize>>,
+}
+
+/// A Mamba's tensors and how to compute with them.
+#[derive(Clone, Debug)]
+pub(crate) struct Mamba {
+    pub(crate) config: MambaConfig,
+    shape: Shape,
+    layout: Layout,
+    embedding: Range<usize>,
+    layers: Vec<Layer>,
+    norm: Range<usize>,
+    head: Range<usize>,
+}
+
+impl Mamba {
+    pub(crate) fn new(config: MambaConfig) -> Self {
+        let MambaConfig { tokens, width, state, kernel, inner, step_rank, .. } = config;
+        let shape = Shape { channels: inner, states: state, rank: step_rank };
+        let mut layout = Layout::default();
+        let normal = |inputs: usize| Start::Normal((1.0 / inputs as f32).sqrt());
+        let uniform = |inputs: usize| Start::Uniform((1.0 / inputs as f32).sqrt());
+        // What is added to the residual starts small, so that depth does not make it grow.
+        let added = |inputs: usize| Start::Normal((0.5 / (inputs * config.layers) as f32).sqrt());
+        let (zeros, ones) = (Start::Constant(0.0), Start::Constant(1.0));
+        let embedding = layout.add("backbone.embeddings.weight", &[tokens, width], Role::Table, Start::Normal(0.5));
+        let layers = (0..config.layers)
+            .map(|index| {
+                let mut add = |name: &str, shape: &[usize], role, start| {
+                    layout.add(format!("backbone.layers.{index}.{name}"), shape, role, start)
+                };
+                let norm = add("norm.weight", &[width], Role::Vector, ones);
+                let input = add("mixer.in_proj.weight", &[2 * inner, width], Role::Hidden, normal(width));
+                let input_bias = config.bias.then(|| add("mixer.in_proj.bias", &[2 * inner], Role::Vector, zeros));
+                let taps = add("mixer.conv1d.weight", &[inner, 1, kernel], Role::Vector, uniform(kernel));
+                let taps_bias = config.conv_bias.then(|| add("mixer.conv1d.bias", &[inner], Role::Vector, zeros));
+                let mixing = add("mixer.x_proj.weight", &[shape.mixing(), inner], Role::Hidden, normal(inner));
+                let step = add("mixer.dt_proj.weight", &[inner, step_rank], Role::Hidden, uniform(step_rank));
+                let step_bias = add("mixer.dt_proj.bias", &[inner], Role::Vector, Start::StepBias(0.001, 0.1));
+                let rates = add("mixer.A_log", &[inner, state], Role::Vector, Start::LogCount);
+                let skip = add("mixer.D", &[inner], Role::Vector, ones);
+                let out = add("mixer.out_proj.weight", &[width, inner], Role::Hidden, added(inner));
+                let out_bias = config.bias.then(|| add("mixer.out_proj.bias", &[width], Role::Vector, zeros));
+                Layer { norm, input, input_bias, taps, taps_bias, mixing, step, step_bias, rates, skip, out, out_bias }
+            })
+            .collect();
+        let norm = layout.add("backbone.norm_f.weight", &[width], Role::Vector, ones);
+        let head = if config.tied {
+            embedding.clone()
+        } else {
+            layout.add("lm_head.weight", &[tokens, width], Role::Table, Start::Normal(0.02))
+        };
+        Self { config, shape, layout, embedding, layers, norm, head }
+    }
+
+    /// Bytes of what is kept of every token, and of a state; of all layers.
+    fn bytes(&self) -> (usize, usize) {
+        let inputs = self.config.layers * (2 * self.config.inner + self.config.state) * size_of::<f32>();
+        (inputs, self.config.layers * self.shape.state() * size_of::<f32>())
+    }
+
+    /// Tokens between the states that a memory of this many tokens keeps.
+    fn stride(&self, tokens: usize) -> usize {
+        let (inputs, state) = self.bytes();
+        let budget = MEMORY.saturating_sub(tokens * inputs).max(STATES);
+        (tokens * state).div_ceil(budget).max(1)
+    }
+}
+
+/// What a layer keeps for its backward pass.
+#[derive(Debug, Default)]
+struct LayerTape {
+    input: Vec<f32>,
+    norm: Vec<f32>,
+    inverse: Vec<f32>,
+    /// `x` and `z`.
+    inputs: Vec<f32>,
+    u: Vec<f32>,
+    /// What steps are made of, `B` and `C`.
+    mixing: Vec<f32>,
+    delta: Vec<f32>,
+    gated: Vec<f32>,
+    /// States after every [`CHUNK`] steps of each branch, branch after branch.
+    states: Vec<f32>,
+    prepared: Prepared,
+}
+
+/// A layer's small tensors as its kernels want them, which know the shape by their lengths.
+#[derive(Debug, Default)]
+struct Prepared {
+    /// `K × e`.
+    taps: Vec<f32>,
+    bias: Vec<f32>,
+    /// In blocks.
+    rates: Vec<f32>,
+}
+
+impl Prepared {
+    fn set(&mut self, weights: &[f32], layer: &Layer, shape: Shape) {
+        let inner = shape.channels;
+        let kernel = layer.taps.len() / inner;
+        self.taps.resize(kernel * inner, 0.0);
+        for (channel, weights) in weights[layer.taps.clone()].chunks_exact(kernel).enumerate() {
+            for (tap, weight) in weights.iter().enumerate() {
+                self.taps[tap * inner + channel] = *weight;
+            }
+        }
+        self.bias.clear();
+        match &layer.taps_bias {
+            Some(range) => self.bias.extend_from_slice(&weights[range.clone()]),
+            None => self.bias.resize(inner, 0.0),
+        }
+        self.rates.resize(shape.state(), 0.0);
+        scan::rates(&mut self.rates, &weights[layer.rates.clone()], shape);
+    }
+}
+
+/// Activations of a Mamba.
+#[derive(Debug, Default)]
+pub(crate) struct Tape {
+    x: Vec<f32>,
+    layers: Vec<LayerTape>,
+    inverse: Vec<f32>,
+    hidden: Vec<f32>,
+    /// Numbers of `hidden` that the last pass wrote.
+    size: usize,
+    /// The rows of one branch.
+    rows: Vec<usize>,
+    replay: Replay,
+    scratch: Vec<f32>,
+    d_x: Vec<f32>,
+    d_gated: Vec<f32>,
+    d_mixing: Vec<f32>,
+    d_rates: Vec<f32>,
+    d_taps: Vec<f32>,
+    d_taps_bias: Vec<f32>,
+}
+
+/// What a layer keeps of the observed sequence.
+#[derive(Debug, Default)]
+struct LayerMemory {
+    /// `x`, `Δ` and `B` of every token.
+    x: Vec<f32>,
+    delta: Vec<f32>,
+    b: Vec<f32>,
+    /// The state after every `stride` tokens, that after none first.
+    states: Vec<f32>,
+}
+
+impl LayerMemory {
+    /// The rows of `x` that a convolution looks back to from a position.
+    fn before(&self, position: usize, width: usize, kernel: usize) -> &[f32] {
+        &self.x[position.saturating_sub(kernel - 1) * width..position * width]
+    }
+
+    /// Sets the state of `replay` to that after `position` tokens: the one kept last before it, taken through the
+    /// tokens that are missing.
+    fn start(&self, position: usize, stride: usize, layer: &Prepared, shape: Shape, replay: &mut Replay) {
+        let (slot, width) = (position / stride, shape.channels);
+        let first = slot * stride;
+        replay.state.clear();
+        replay.state.extend_from_slice(&self.states[slot * shape.state()..][..shape.state()]);
+        if first == position {
+            return;
+        }
+        let u = room(&mut replay.u, (position - first) * width);
+        replay.rows.clear();
+        replay.rows.extend(0..position - first);
+        let before = self.before(first, width, layer.taps.len() / width);
+        let window = Window { x: &self.x[first * width..], stride: width, before };
+        scan::convolve(u, window, &replay.rows, &layer.taps, &layer.bias);
+        let tokens = (&*u, &self.delta[first * width..], &self.b[first * shape.states..]);
+        scan::advance(&mut replay.state, tokens, &layer.rates, shape);
+    }
+}
+
+/// The state that a group starts from, and what it takes to find it.
+#[derive(Debug, Default)]
+struct Replay {
+    state: Vec<f32>,
+    u: Vec<f32>,
+    rows: Vec<usize>,
+}
+
+/// What is kept of an observed sequence: for every token what its layers' scans read, which is little, and states
+/// every few tokens, from which the others are found by going through the tokens between.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    stride: usize,
+    layers: Vec<LayerMemory>,
+}
+
+/// The rows of a branch.
+fn rows_of(into: &mut Vec<usize>, rows: &Rows, group: &Group, branch: usize) {
+    into.clear();
+    into.extend(rows.steps()[..group.steps].iter().map(|step| step.start + group.branch + branch));
+}
+
+impl Architecture for Mamba {
+    type Memory = Memory;
+    type Tape = Tape;
+    const ORDER: Order = Order::Steps;
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn width(&self) -> usize {
+        self.config.width
+    }
+
+    fn tokens(&self) -> usize {
+        self.config.tokens
+    }
+
+    fn embedding(&self) -> Range<usize> {
+        self.embedding.clone()
+    }
+
+    fn head(&self) -> Range<usize> {
+        self.head.clone()
+    }
+
+    fn memory(&self, tokens: usize) -> Memory {
+        let stride = self.stride(tokens);
+        let layers = self.layers.iter().map(|_| {
+            let mut states = Vec::with_capacity((tokens / stride + 1) * self.shape.state());
+            states.resize(self.shape.state(), 0.0);
+            LayerMemory {
+                x: Vec::with_capacity(tokens * self.config.inner),
+                delta: Vec::with_capacity(tokens * self.config.inner),
+                b: Vec::with_capacity(tokens * self.config.state),
+                states,
+            }
+        });
+        Memory { stride, layers: layers.collect() }
+    }
+
+    fn cost(&self, tokens: usize) -> (usize, usize) {
+        let (inputs, state) = self.bytes();
+        let row = 3 * self.config.width + 1 + 5 * self.config.inner + self.shape.mixing();
+        (tokens * inputs + (tokens / self.stride(tokens) + 1) * state, row * size_of::<f32>())
+    }
+
+    fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Memory>, tape: &mut Tape) {
+        let MambaConfig { width, inner, kernel, step_rank, norm_epsilon: epsilon, .. } = self.config;
+        let (n, shape) = (rows.len(), self.shape);
+        let keep = matches!(past, Past::Training);
+        tape.size = n * width;
+        let layers = if keep { self.config.layers } else { 1 };
+        tape.layers.resize_with(layers.max(tape.layers.len()), LayerTape::default);
+        let x = room(&mut tape.x, n * width);
+        embed(x, &weights[self.embedding.clone()], &rows.tokens, width);
+        for (index, layer) in self.layers.iter().enumerate() {
+            let kept = &mut tape.layers[if keep { index } else { 0 }];
+            kept.prepared.set(weights, layer, shape);
+            let norm = room(&mut kept.norm, n * width);
+            single::rms_norm(norm, room(&mut kept.inverse, n), x, &weights[layer.norm.clone()], epsilon);
+            let inputs = room(&mut kept.inputs, n * 2 * inner);
+            linear::forward(inputs, Old::Replace, norm, &weights[layer.input.clone()], (width, 2 * inner));
+            if let Some(bias) = &layer.input_bias {
+                single::add_to_rows(inputs, &weights[bias.clone()]);
+            }
+            let u = room(&mut kept.u, n * inner);
+            for group in &rows.groups {
+                let before: &[f32] = match &past {
+                    Past::Training | Past::Nothing => &[],
+                    Past::Shared(memory) => memory.layers[index].before(group.start, inner, kernel),
+                    Past::Growing(memory) => memory.layers[index].before(group.start, inner, kernel),
+                };
+                let window = Window { x: inputs, stride: 2 * inner, before };
+                for branch in 0..group.count {
+                    rows_of(&mut tape.rows, rows, group, branch);
+                    scan::convolve(u, window, &tape.rows, &kept.prepared.taps, &kept.prepared.bias);
+                }
+            }
+            let mixing = room(&mut kept.mixing, n * shape.mixing());
+            linear::forward(mixing, Old::Replace, u, &weights[layer.mixing.clone()], (inner, shape.mixing()));
+            let delta = room(&mut kept.delta, n * inner);
+            let from = Matrix::strided(mixing, n, step_rank, shape.mixing());
+            let step = Matrix::new(&weights[layer.step.clone()], inner, step_rank).transposed();
+            multiply(MatrixMut::new(delta, n, inner), Old::Replace, 1.0, from, step);
+            scan::step_sizes(delta, &weights[layer.step_bias.clone()]);
+
+            let gated = room(&mut kept.gated, n * inner);
+            let scratch = room(&mut tape.scratch, shape.scratch());
+            let mut slot = 0;
+            for group in &rows.groups {
+                let memory = match &past {
+                    Past::Training | Past::Nothing => None,
+                    Past::Shared(memory) => Some((&memory.layers[index], memory.stride)),
+                    Past::Growing(memory) => Some((&memory.layers[index], memory.stride)),
+                };
+                if let Some((memory, stride)) = memory {
+                    memory.start(group.start, stride, &kept.prepared, shape, &mut tape.replay);
+                }
+                let start = memory.map(|_| &*tape.replay.state);
+                for branch in 0..group.count {
+                    rows_of(&mut tape.rows, rows, group, branch);
+                    let states = match &mut past {
+                        Past::Training => {
+                            let (first, count) = (slot, group.steps / CHUNK);
+                            slot += count;
+                            let states = &mut room(&mut kept.states, slot * shape.state())[first * shape.state()..];
+                            Kept { states, every: CHUNK, before: 0 }
+                        }
+                        Past::Nothing | Past::Shared(_) => Kept { states: &mut [], every: usize::MAX, before: 0 },
+                        Past::Growing(memory) => {
+                            let (states, stride) = (&mut memory.layers[index].states, memory.stride);
+                            states.resize(((group.start + group.steps) / stride + 1) * shape.state(), 0.0);
+                            Kept { states: &mut states[shape.state()..], every: stride, before: group.start }
+                        }
+                    };
+                    let skip = &weights[layer.skip.clone()];
+                    let scanned = Scanned { u, delta, inputs, mixing, skip, rates: &kept.prepared.rates };
+                    scan::scan(gated, scanned, &tape.rows, start, states, shape, scratch);
+                }
+            }
+            if let Past::Growing(memory) = &mut past {
+                // One branch, so that its rows lie in order.
+                let memory = &mut memory.layers[index];
+                for (row, mixing) in inputs.chunks_exact(2 * inner).zip(mixing.chunks_exact(shape.mixing())) {
+                    memory.x.extend_from_slice(&row[..inner]);
+                    memory.b.extend_from_slice(&mixing[step_rank..][..shape.states]);
+                }
+                memory.delta.extend_from_slice(delta);
+            }
+            if keep {
+                room(&mut kept.input, n * width).copy_from_slice(x);
+            }
+            linear::forward(x, Old::Add, gated, &weights[layer.out.clone()], (inner, width));
+            if let Some(bias) = &layer.out_bias {
+                single::add_to_rows(x, &weights[bias.clone()]);
+            }
+        }
+        let hidden = room(&mut tape.hidden, n * width);
+        single::rms_norm(hidden, room(&mut tape.inverse, n), x, &weights[self.norm.clone()], epsilon);
+    }
+
+    fn hidden(tape: &Tape) -> &[f32] {
+        &tape.hidden[..tape.size]
+    }
+}
+
+impl Trainable for Mamba {
+    fn backward(&self, weights: &[f32], rows: &Rows, tape: &mut Tape, d_hidden: &mut [f32], gradient: &mut [f32]) {
+        let MambaConfig { width, inner, kernel, step_rank, .. } = self.config;
+        let (n, shape) = (rows.len(), self.shape);
+        let d_x = room(&mut tape.d_x, n * width);
+        d_x.fill(0.0);
+        let norm = self.norm.clone();
+        let x = &tape.x[..n * width];
+        single::back_rms_norm(d_x, &mut gradient[norm.clone()], d_hidden, x, &tape.inverse[..n], &weights[norm]);
+        for (layer, kept) in self.layers.iter().zip(&mut tape.layers).rev() {
+            let d_norm = &mut d_hidden[..n * width];
+            // The way out.
+            let d_gated = room(&mut tape.d_gated, n * inner);
+            linear::back_input(d_gated, Old::Replace, d_x, &weights[layer.out.clone()], (inner, width));
+            linear::back_weight(&mut gradient[layer.out.clone()], d_x, &kept.gated[..n * inner], (inner, width));
+            if let Some(bias) = &layer.out_bias {
+                single::sum_of_rows(&mut gradient[bias.clone()], d_x);
+            }
+            // The scan; then `d_gated` is the gradient of `u`.
+            let u = &kept.u[..n * inner];
+            let mixing = &kept.mixing[..n * shape.mixing()];
+            let delta = &mut kept.delta[..n * inner];
+            let inputs = &mut kept.inputs[..n * 2 * inner];
+            let d_mixing = room(&mut tape.d_mixing, n * shape.mixing());
+            let d_rates = room(&mut tape.d_rates, shape.state());
+            d_rates.fill(0.0);
+            let scratch = room(&mut tape.scratch, shape.back_scratch());
+            let skip = &weights[layer.skip.clone()];
+            let scanned = Scanned { u, delta: &[], inputs: &[], mixing, skip, rates: &kept.prepared.rates };
+            let mut slot = 0;
+            for group in &rows.groups {
+                for branch in 0..group.count {
+                    rows_of(&mut tape.rows, rows, group, branch);
+                    let gradients = ScanGradients {
+                        out: d_gated,
+                        delta,
+                        inputs,
+                        mixing: d_mixing,
+                        skip: &mut gradient[layer.skip.clone()],
+                        rates: d_rates,
+                    };
+                    let states = &kept.states[slot * shape.state()..];
+                    scan::back_scan(gradients, scanned, &tape.rows, states, shape, scratch);
+                    slot += group.steps / CHUNK;
+                }
+            }
+            scan::back_rates(&mut gradient[layer.rates.clone()], d_rates, &kept.prepared.rates, shape);
+            // What the scan was given.
+            single::sum_of_rows(&mut gradient[layer.step_bias.clone()], delta);
+            let d_delta = Matrix::new(delta, n, inner);
+            let step = Matrix::new(&weights[layer.step.clone()], inner, step_rank);
+            let into = MatrixMut::strided(d_mixing, n, step_rank, shape.mixing());
+            multiply(into, Old::Replace, 1.0, d_delta, step);
+            let from = Matrix::strided(mixing, n, step_rank, shape.mixing());
+            let d_step = MatrixMut::new(&mut gradient[layer.step.clone()], inner, step_rank);
+            multiply(d_step, Old::Add, 1.0, d_delta.transposed(), from);
+            linear::back_input(d_gated, Old::Add, d_mixing, &weights[layer.mixing.clone()], (inner, shape.mixing()));
+            linear::back_weight(&mut gradient[layer.mixing.clone()], d_mixing, u, (inner, shape.mixing()));
+            // The convolution; then `inputs` is the gradient of `x` and `z`.
+            let d_taps = room(&mut tape.d_taps, kernel * inner);
+            d_taps.fill(0.0);
+            let d_bias = room(&mut tape.d_taps_bias, inner);
+            d_bias.fill(0.0);
+            let scratch = room(&mut tape.scratch, inner);
+            for group in &rows.groups {
+                for branch in 0..group.count {
+                    rows_of(&mut tape.rows, rows, group, branch);
+                    let weights = (&*kept.prepared.taps, &*kept.prepared.bias);
+                    let gradients = (&mut *d_taps, &mut *d_bias);
+                    scan::back_convolve(inputs, 2 * inner, d_gated, &tape.rows, weights, gradients, scratch);
+                }
+            }
+            for (channel, gradient) in gradient[layer.taps.clone()].chunks_exact_mut(kernel).enumerate() {
+                for (tap, gradient) in gradient.iter_mut().enumerate() {
+                    *gradient += d_taps[tap * inner + channel];
+                }
+            }
+            if let Some(bias) = &layer.taps_bias {
+                single::add(&mut gradient[bias.clone()], d_bias);
+            }
+            // The way in.
+            linear::back_input(d_norm, Old::Replace, inputs, &weights[layer.input.clone()], (width, 2 * inner));
+            let norm = &kept.norm[..n * width];
+            linear::back_weight(&mut gradient[layer.input.clone()], inputs, norm, (width, 2 * inner));
+            if let Some(bias) = &layer.input_bias {
+                single::sum_of_rows(&mut gradient[bias.clone()], inputs);
+            }
+            let gain = layer.norm.clone();
+            let (input, inverse) = (&kept.input[..n * width], &kept.inverse[..n]);
+            single::back_rms_norm(d_x, &mut gradient[gain.clone()], d_norm, input, inverse, &weights[gain]);
+        }
+        back_embed(&mut gradient[self.embedding.clone()], d_x, &rows.tokens, width);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(state: usize, kernel: usize, inner: usize, bias: bool) -> Mamba {
+        Mamba::new(MambaConfig {
+            tokens: 9,
+            width: 12,
+            layers: 2,
+            state,
+            kernel,
+            inner,
+            step_rank: 3,
+            norm_epsilon: 1e-5,
+            conv_bias: !bias,
+            bias,
+            tied: true,
+        })
+    }
+
+    /// Weights away from special points, with steps large enough for the state to matter.
+    fn weights(network: &Mamba) -> Vec<f32> {
+        let mut weights = network.layout().draw(5);
+        for (index, weight) in weights.iter_mut().enumerate() {
+            *weight += 0.3 * ((index * 7919 % 101) as f32 / 101.0 - 0.5);
+        }
+        for layer in &network.layers {
+            weights[layer.step_bias.clone()].iter_mut().for_each(|bias| *bias += 4.0);
+        }
+        weights
+    }
+
+    /// The hidden rows of one sequence, in f64 and from the definition alone.
+    fn plain(network: &Mamba, weights: &[f64], tokens: &[u32]) -> Vec<Vec<f64>> {
+        let MambaConfig { width, state, kernel, inner, step_rank, norm_epsilon, .. } = network.config;
+        let get = |range: &Range<usize>| weights[range.clone()].to_vec();
+        let product = |matrix: &[f64], x: &[f64]| -> Vec<f64> {
+            matrix.chunks_exact(x.len()).map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum()).collect()
+        };
+        let norm = |x: &[f64], gain: &[f64]| -> Vec<f64> {
+            let mean = x.iter().map(|x| x * x).sum::<f64>() / width as f64;
+            let root = (mean + f64::from(norm_epsilon)).sqrt();
+            x.iter().zip(gain).map(|(x, gain)| x / root * gain).collect()
+        };
+        let silu = |x: f64| x / (1.0 + (-x).exp());
+        let table = get(&network.embedding);
+        let mut residual: Vec<Vec<f64>> =
+            tokens.iter().map(|token| table[*token as usize * width..][..width].to_vec()).collect();
+        for layer in &network.layers {
+            let optional = |range: &Option<Range<usize>>, size| range.as_ref().map_or(vec![0.0; size], get);
+            let (in_bias, out_bias) = (optional(&layer.input_bias, 2 * inner), optional(&layer.out_bias, width));
+            let (taps, taps_bias) = (get(&layer.taps), optional(&layer.taps_bias, inner));
+            let mut xs: Vec<Vec<f64>> = Vec::new();
+            let mut h = vec![0.0; inner * state];
+            for row in &mut residual {
+                let mut both = product(&get(&layer.input), &norm(row, &get(&layer.norm)));
+                both.iter_mut().zip(&in_bias).for_each(|(x, bias)| *x += bias);
+                let z = both.split_off(inner);
+                xs.push(both);
+                let u: Vec<f64> = (0..inner)
+                    .map(|e| {
+                        let taps = (0..kernel.min(xs.len()))
+                            .map(|back| taps[e * kernel + kernel - 1 - back] * xs[xs.len() - 1 - back][e]);
+                        silu(taps.sum::<f64>() + taps_bias[e])
+                    })
+                    .collect();
+                let mixing = product(&get(&layer.mixing), &u);
+                let (rank, b_and_c) = mixing.split_at(step_rank);
+                let steps = product(&get(&layer.step), rank);
+                let (bias, logs, skip) = (get(&layer.step_bias), get(&layer.rates), get(&layer.skip));
+                let y: Vec<f64> = (0..inner)
+                    .map(|e| {
+                        let delta = (steps[e] + bias[e]).exp().ln_1p();
+                        let mut y = skip[e] * u[e];
+                        for k in 0..state {
+                            let h = &mut h[e * state + k];
+                            *h = (-delta * logs[e * state + k].exp()).exp() * *h + delta * u[e] * b_and_c[k];
+                            y += *h * b_and_c[state + k];
+                        }
+                        y * silu(z[e])
+                    })
+                    .collect();
+                for ((x, y), bias) in row.iter_mut().zip(product(&get(&layer.out), &y)).zip(&out_bias) {
+                    *x += y + bias;
+                }
+            }
+        }
+        residual.iter().map(|row| norm(row, &get(&network.norm))).collect()
+    }
+
+    fn observed(position: usize) -> u32 {
+        (position * 5 % 7) as u32
+    }
+
+    fn branched(group: usize, branch: usize, step: usize) -> u32 {
+        ((group * 3 + branch * 2 + step * 5 + 1) % 9) as u32
+    }
+
+    #[test]
+    fn branches_from_a_memory_equal_whole_sequences() {
+        let groups = [(0, 3, 1), (7, 1, 2), (2, 9, 3), (12, 5, 2), (1, 2, 2), (5, 4, 1)];
+        for (state, kernel, inner, bias, stride) in [
+            (16, 4, 24, false, 1),
+            (4, 4, 16, true, 3),
+            (5, 2, 40, false, 5),
+            (16, 1, 7, true, 4),
+            (3, 6, 33, false, 50),
+        ] {
+            let network = network(state, kernel, inner, bias);
+            let weights = weights(&network);
+            let wide: Vec<f64> = weights.iter().map(|w| f64::from(*w)).collect();
+            let mut memory = network.memory(12);
+            assert_eq!(memory.stride, 1);
+            memory.stride = stride;
+            let (mut tape, mut reading) = (Tape::default(), Vec::new());
+            for (start, steps) in [(0, 5), (5, 1), (6, 6)] {
+                let rows = Rows::new(&[(start, steps, 1)], Mamba::ORDER, |_, _, step| observed(start + step));
+                network.forward(&weights, &rows, Past::Growing(&mut memory), &mut tape);
+                reading.extend_from_slice(Mamba::hidden(&tape));
+            }
+            let rows = Rows::new(&groups, Mamba::ORDER, branched);
+            network.forward(&weights, &rows, Past::Shared(&memory), &mut tape);
+            let hidden = Mamba::hidden(&tape).to_vec();
+            let width = network.width();
+            let agree = |got: &[f32], expected: &[f64]| {
+                for (a, b) in got.iter().zip(expected) {
+                    assert!((f64::from(*a) - b).abs() < 1e-5, "{a} against {b}");
+                }
+            };
+            let whole: Vec<u32> = (0..12).map(observed).collect();
+            for (row, expected) in plain(&network, &wide, &whole).iter().enumerate() {
+                agree(&reading[row * width..][..width], expected);
+            }
+            rows.for_each(|group, branch, step, row| {
+                let mut tokens: Vec<u32> = (0..group.start).map(observed).collect();
+                tokens.extend((0..=step).map(|step| branched(group.index, branch, step)));
+                let got = &hidden[row * width..][..width];
+                agree(got, &plain(&network, &wide, &tokens)[group.start + step]);
+                let alone = Rows::new(&[(0, tokens.len(), 1)], Mamba::ORDER, |_, _, step| tokens[step]);
+                let mut tape = Tape::default();
+                network.forward(&weights, &alone, Past::Nothing, &mut tape);
+                for (a, b) in got.iter().zip(&Mamba::hidden(&tape)[(tokens.len() - 1) * width..]) {
+                    assert!((a - b).abs() < 1e-5, "{a} against {b}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn gradients_are_those_of_the_definition() {
+        let lengths = [5, 1, 2 * CHUNK + 3, CHUNK, 2 * CHUNK];
+        let share = |row: usize, at: usize| ((row * 5 + at * 3) % 13) as f64 / 6.0 - 1.0;
+        for (state, inner, bias) in [(16, 24, true), (4, 16, false)] {
+            let network = network(state, 4, inner, bias);
+            let (weights, width) = (weights(&network), network.width());
+            let rows = Rows::new(&lengths.map(|length| (0, length, 1)), Mamba::ORDER, branched);
+            let loss = |weights: &[f64]| {
+                let hidden: Vec<_> = (0..lengths.len())
+                    .map(|group| {
+                        let tokens: Vec<u32> = (0..lengths[group]).map(|step| branched(group, 0, step)).collect();
+                        plain(&network, weights, &tokens)
+                    })
+                    .collect();
+                let mut sum = 0.0;
+                rows.for_each(|group, _, step, row| {
+                    let hidden = hidden[group.index][step].iter().enumerate();
+                    sum += hidden.map(|(at, x)| share(row, at) * x).sum::<f64>();
+                });
+                sum
+            };
+            let (mut tape, mut gradient) = (Tape::default(), vec![0.0; weights.len()]);
+            // Twice, for what a pass leaves behind must not matter, and gradients add up.
+            for _ in 0..2 {
+                network.forward(&weights, &rows, Past::Training, &mut tape);
+                let mut d_hidden: Vec<f32> =
+                    (0..rows.len() * width).map(|place| 0.5 * share(place / width, place % width) as f32).collect();
+                network.backward(&weights, &rows, &mut tape, &mut d_hidden, &mut gradient);
+            }
+            let wide: Vec<f64> = weights.iter().map(|w| f64::from(*w)).collect();
+            for entry in network.layout().entries() {
+                let direction: Vec<f64> = entry.range().map(|index| (index * 7919 % 103) as f64 / 51.0 - 1.0).collect();
+                let moved = |by: f64| {
+                    let mut weights = wide.clone();
+                    weights[entry.range()].iter_mut().zip(&direction).for_each(|(w, d)| *w += by * d);
+                    loss(&weights)
+                };
+                let expected = (moved(1e-4) - moved(-1e-4)) / 2e-4;
+                let gradient = || gradient[entry.range()].iter().map(|g| f64::from(*g));
+                let got: f64 = gradient().zip(&direction).map(|(g, d)| g * d).sum();
+                let size = gradient().map(|g| g * g).sum::<f64>().sqrt();
+                assert!(size > 0.01, "{}: {size}", entry.name);
+                assert!((got - expected).abs() < 1e-4 * size, "{}: {got} against {expected}", entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_memory_keeps_fewer_states() {
+        let network = network(16, 4, 24, false);
+        let (inputs, state) = network.bytes();
+        assert_eq!(network.cost(100).0, 100 * inputs + 101 * state);
+        for tokens in [0, 1, 60_000, 300_000] {
+            let (bytes, _) = network.cost(tokens);
+            assert!(bytes <= MEMORY + state, "{bytes} bytes for {tokens} tokens");
+        }
+        assert!(network.stride(300_000) > 1);
+        // Beyond that what is kept of every token alone takes more.
+        assert!(network.cost(1_000_000).0 <= 1_000_000 * inputs + STATES + state);
+    }
+}
