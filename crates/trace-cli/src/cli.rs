@@ -43,6 +43,9 @@ pub enum Command {
     /// Look at models
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Measure this machine
+    #[command(subcommand)]
+    Bench(BenchCommand),
 }
 
 #[derive(Debug, Args)]
@@ -149,12 +152,18 @@ pub struct TrainArgs {
     /// Events of a sequence read at once; longer ones are cut [default: the longest sequence, at most 256]
     #[arg(long, value_name = "L", help_heading = "Network", allow_negative_numbers = true)]
     pub length: Option<usize>,
-    /// Largest learning rate
+    /// Largest learning rate [default: 0.003]
     #[arg(long, value_name = "R", help_heading = "Network", allow_negative_numbers = true)]
     pub learning_rate: Option<f32>,
-    /// How weights follow their gradients [default: muon]
+    /// How fast weights shrink that nothing holds up [default: 0.1]
+    #[arg(long, value_name = "X", help_heading = "Network", allow_negative_numbers = true)]
+    pub weight_decay: Option<f32>,
+    /// How weights follow their gradients [default: adamw]
     #[arg(long, value_enum, help_heading = "Network")]
     pub optimiser: Option<OptimiserFlag>,
+    /// Seconds between checkpoints that --resume continues from
+    #[arg(long, default_value_t = 30.0, value_name = "S", help_heading = "Network", allow_negative_numbers = true)]
+    pub checkpoint_seconds: f64,
     /// Continue an interrupted run
     #[arg(long, help_heading = "Network")]
     pub resume: bool,
@@ -216,11 +225,11 @@ pub enum Size {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OptimiserFlag {
-    /// Orthogonal steps for hidden matrices, AdamW for the rest
-    #[default]
-    Muon,
     /// AdamW for everything
+    #[default]
     Adamw,
+    /// Orthogonal steps for hidden matrices, AdamW for the rest
+    Muon,
 }
 
 /// `--order`: a number, or the best by held-out loss.
@@ -259,6 +268,12 @@ pub struct DiscoverArgs {
     /// What to do with events the model does not know
     #[arg(long, value_enum, default_value_t = UnknownEvents::Error)]
     pub unknown: UnknownEvents,
+    /// Where a network runs: cpu, or cuda, cuda:1, metal in a build with that feature
+    #[arg(long, default_value = "cpu", value_name = "DEVICE")]
+    pub device: String,
+    /// The most memory to use, such as 2GB [default: no limit]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub max_memory: Option<Bytes>,
     /// Continue an interrupted run
     #[arg(long)]
     pub resume: bool,
@@ -463,6 +478,96 @@ pub struct ModelInfoArgs {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Training, inference and discovery beside PyTorch and the reference package
+    Speed(SpeedArgs),
+    /// One discovery with a large network of random weights
+    Scale(ScaleArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Makes a Python virtual environment and installs PyTorch, Transformers and seq2cause into it from the\n\
+                  package index: the only command that uses the network.\n\n\
+                  Example:\n  trace bench speed --no-reference")]
+pub struct SpeedArgs {
+    /// Rounds of each measurement; the best counts
+    #[arg(long, default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
+    pub rounds: usize,
+    /// The virtual environment [default: one in the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub venv: Option<PathBuf>,
+    /// Measure this program alone
+    #[arg(long)]
+    pub no_reference: bool,
+    /// Also write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// One discovery, measured in this process
+    #[arg(long, hide = true)]
+    pub job: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace bench scale --length 64 --particles 8 --layers 2")]
+pub struct ScaleArgs {
+    /// Number of event types
+    #[arg(long, default_value_t = 29_100, value_name = "V", allow_negative_numbers = true)]
+    pub vocabulary: usize,
+    /// Layers
+    #[arg(long, default_value_t = 12, value_name = "N", allow_negative_numbers = true)]
+    pub layers: usize,
+    /// Numbers in a hidden row
+    #[arg(long, default_value_t = 768, value_name = "D", allow_negative_numbers = true)]
+    pub width: usize,
+    /// Attention heads
+    #[arg(long, default_value_t = 12, value_name = "N", allow_negative_numbers = true)]
+    pub heads: usize,
+    /// Numbers in the feed-forward layers
+    #[arg(long, default_value_t = 2560, value_name = "F", allow_negative_numbers = true)]
+    pub feed_forward: usize,
+    /// Events in the sequence
+    #[arg(long, default_value_t = 128, value_name = "L", allow_negative_numbers = true)]
+    pub length: usize,
+    /// Replacements tried for each cause
+    #[arg(long, default_value_t = 64, value_name = "N", allow_negative_numbers = true)]
+    pub particles: usize,
+    /// Largest lag tested
+    #[arg(long, default_value_t = 6, value_name = "M", allow_negative_numbers = true)]
+    pub memory: usize,
+    /// The most memory to use, such as 2GB
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub max_memory: Option<Bytes>,
+    /// Print JSON instead of a line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub usize);
+
+fn parse_bytes(text: &str) -> Result<Bytes, String> {
+    let expected = || "expected a size such as 500MB, 2GB or 1.5GiB".to_owned();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.parse().map_err(|_| expected())?;
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1_048_576.0,
+        "gib" => 1_073_741_824.0,
+        "tib" => 1_099_511_627_776.0,
+        _ => return Err(expected()),
+    };
+    let bytes = number * unit;
+    if bytes >= 1.0 && bytes < 1e18 { Ok(Bytes(bytes as usize)) } else { Err(expected()) }
 }
 
 fn parse_count(text: &str, words: &str) -> Result<usize, String> {

@@ -41,5 +41,6 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Model(args) => commands::model::run(args),
+        Command::Bench(args) => commands::bench::run(args, cli.quiet),
     }
 }

@@ -9,7 +9,7 @@ use support::Workplace;
 fn workplace() -> Workplace {
     let at = Workplace::new();
     at.write("good.jsonl", "{\"id\": \"a\", \"events\": [\"A\", \"B\", \"C\", \"A\", \"B\"]}\n{\"id\": \"b\", \"events\": [\"B\", \"C\", \"A\"]}\n");
-    at.run("train good.jsonl --out model -q");
+    at.run("train --backbone ngram good.jsonl --out model -q");
     at
 }
 
@@ -72,12 +72,12 @@ fn logs() {
         assert!(said.contains(expected), "{name}: {said}");
     }
     for name in ["empty.jsonl", "twice.jsonl", "cut.jsonl", "bytes.txt"] {
-        assert!(at.refuse(&format!("train {name} --out other")).contains(name));
+        assert!(at.refuse(&format!("train --backbone ngram {name} --out other")).contains(name));
     }
     assert!(at.refuse("discover nowhere.jsonl --model model --out r.jsonl").contains("nowhere.jsonl"));
     assert!(at.refuse("discover model --model model --out r.jsonl").contains("is a folder; expected a file"));
     at.write("one.txt", "A A A\n");
-    assert!(at.refuse("train one.txt --out other").contains("one.txt: events: only 1 type"));
+    assert!(at.refuse("train --backbone ngram one.txt --out other").contains("one.txt: events: only 1 type"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn options() {
         ("--process nowhere", "nowhere"),
         ("--backbone lstm", "--backbone"),
     ] {
-        let said = at.refuse(&format!("train good.jsonl --out other {options}"));
+        let said = at.refuse(&format!("train --backbone ngram good.jsonl --out other {options}"));
         assert!(said.contains(expected), "{options}: {said}");
     }
 }
@@ -168,19 +168,19 @@ fn folders_that_are_not_ours_are_left_alone() {
     let at = workplace();
     std::fs::create_dir(at.path("photos")).unwrap();
     at.write("photos/cat.jpg", "meow");
-    for command in ["train good.jsonl --out photos", "simulate scm --out photos"] {
+    for command in ["train --backbone ngram good.jsonl --out photos", "simulate scm --out photos"] {
         assert!(at.refuse(command).contains("photos: holds cat.jpg, which is not part of a model"));
     }
     assert!(at.refuse("demo --out photos").contains("expected a new or empty folder"));
-    assert!(at.refuse("train good.jsonl --out good.jsonl").contains("is a file"));
+    assert!(at.refuse("train --backbone ngram good.jsonl --out good.jsonl").contains("is a file"));
     // Nor is a model folder with something else in it, or with the log itself.
     at.simulate("--vocabulary 60 --memory 1 --length 8 --sequences 2 --redundancy 0.4 --truth none");
     at.write("process/results.jsonl", "hours of work");
     assert!(at.refuse("simulate scm --out process").contains("holds results.jsonl"));
     std::fs::remove_file(at.path("process/results.jsonl")).unwrap();
-    assert!(at.refuse("train process/events.jsonl --out process").contains("process: holds the log"));
+    assert!(at.refuse("train --backbone ngram process/events.jsonl --out process").contains("process: holds the log"));
     // A model folder may be replaced.
-    at.run("train good.jsonl --out model -q --order 1");
+    at.run("train --backbone ngram good.jsonl --out model -q --order 1");
     assert!(at.run("model info model").contains("ngram"));
 }
 
@@ -199,14 +199,14 @@ fn links_are_followed_and_stay_links() {
         assert!(at.path(name).is_symlink() && at.read(&format!("store/{name}")) != "old");
     }
     std::os::unix::fs::symlink(at.path("model"), at.path("link")).unwrap();
-    at.run("train good.jsonl --out link -q --order 1");
+    at.run("train --backbone ngram good.jsonl --out link -q --order 1");
     assert!(at.path("link").is_symlink() && at.run("model info model").contains("largest lag it can see   0"));
     std::os::unix::fs::symlink(at.path("nowhere"), at.path("dangling")).unwrap();
     assert!(at.refuse("discover good.jsonl --model model --out dangling").contains("a link to nowhere"));
     // A folder by a roundabout name is replaced all the same, and the one we are in is not.
-    at.run("train good.jsonl --out model/../model -q --order 2");
+    at.run("train --backbone ngram good.jsonl --out model/../model -q --order 2");
     assert!(at.run("model info model").contains("largest lag it can see   1"));
-    assert!(at.refuse("train good.jsonl --out .").contains("is the folder you are in"));
+    assert!(at.refuse("train --backbone ngram good.jsonl --out .").contains("is the folder you are in"));
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn results_have_the_documented_shape() {
         "{\"id\": \"v1\", \"events\": [\"A\", \"B\", \"A\", \"B\", \"C\"], \"times\": [0, 1, 1, 2, 2.5]}\n\
          {\"id\": 2, \"events\": [\"A\", \"B\", \"A\", \"B\"]}\n\n{\"id\": \"short\", \"events\": [\"A\"]}\n",
     );
-    at.run("train log.jsonl --out model --order 2 -q");
+    at.run("train --backbone ngram log.jsonl --out model --order 2 -q");
     at.run("discover log.jsonl --model model --out r.jsonl --threshold 0.0001 --seed 3 -q");
     let results = lines(&at.read("r.jsonl"));
     assert_eq!(results.len(), 2);
@@ -184,7 +184,7 @@ fn a_population_is_scored_against_type_pairs() {
     let at = Workplace::new();
     let text: String = (0..40).map(|i| if i % 2 == 0 { "A B C D\n" } else { "A B D C\n" }).collect();
     at.write("log.txt", text);
-    at.run("train log.txt --out model --order 2 -q");
+    at.run("train --backbone ngram log.txt --out model --order 2 -q");
     at.run("discover log.txt --model model --out r.jsonl --population p.json -q");
     at.write("truth.csv", "cause,effect\nA,B\nX,Y\n");
     let scores = json(&at.run("evaluate p.json --truth truth.csv --json"));
@@ -198,7 +198,7 @@ fn a_population_is_scored_against_type_pairs() {
 fn the_fit_is_compared_with_the_process() {
     let at = Workplace::new();
     at.simulate("--vocabulary 30 --memory 1 --length 40 --sequences 200 --redundancy 0.5 --truth none");
-    at.run("train process/events.jsonl --out model --process process -q");
+    at.run("train --backbone ngram process/events.jsonl --out model --process process -q");
     let info = json(&at.run("model info model --json"));
     let epsilon = info["epsilon_hat"].as_f64().unwrap();
     assert!(epsilon > 0.0 && epsilon < 0.3, "{info}");
@@ -219,7 +219,7 @@ fn the_fit_is_compared_with_the_process() {
 fn unknown_events_can_be_left_out() {
     let at = Workplace::new();
     at.write("log.txt", "A B C A B C\nB C A B C A\n");
-    at.run("train log.txt --out model -q");
+    at.run("train --backbone ngram log.txt --out model -q");
     at.write("new.txt", "A X B C Y A\n");
     assert!(
         at.refuse("discover new.txt --model model --out r.jsonl")
@@ -247,7 +247,7 @@ fn standard_input_is_a_log_too() {
         let output = at.command(words).stdin(input).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
-    run("train - --out model -q", "log.txt");
+    run("train --backbone ngram - --out model -q", "log.txt");
     run("discover - --model model --out r.jsonl -q", "log.txt");
     at.run("discover log.txt --model model --out s.jsonl -q");
     assert_eq!(at.read("r.jsonl"), at.read("s.jsonl"));

@@ -10,7 +10,7 @@ fn workplace() -> Workplace {
     let at = Workplace::new();
     let log = "A B C\nB A C C\nC A B\n".repeat(10);
     at.write("log.txt", log);
-    at.run("train log.txt --out model --order 2 -q");
+    at.run("train --backbone ngram log.txt --out model --order 2 -q");
     at.run("discover log.txt --model model --out r.jsonl --all-pairs --population p.json -q");
     at
 }
@@ -39,7 +39,7 @@ fn exports() {
 fn remarks_and_complaints() {
     let at = workplace();
     let said = |words: &str| String::from_utf8(at.try_run(words).stderr).unwrap();
-    insta::assert_snapshot!("train", said("train log.txt --out again --order 2"));
+    insta::assert_snapshot!("train", said("train --backbone ngram log.txt --out again --order 2"));
     insta::assert_snapshot!("no_such_model", said("discover log.txt --model nothing --out x.jsonl"));
     insta::assert_snapshot!("wrong_setting", said("discover log.txt --model model --out x.jsonl --history sampled"));
 }

@@ -85,9 +85,9 @@ pub trait DensityModel: Send + Sync {
     }
 
     /// Bounds the memory, in bytes, that the model uses for itself and for what it reads and scores. An error when
-    /// even the shortest sequence needs more. Models whose scoring takes little memory whatever is asked need not
-    /// do anything.
-    fn set_max_memory(&mut self, _bytes: usize) -> Result<(), ModelError> {
+    /// sequences of `longest` events cannot be handled within it. Models whose scoring takes little memory whatever
+    /// is asked need not do anything.
+    fn set_max_memory(&mut self, _bytes: usize, _longest: usize) -> Result<(), ModelError> {
         Ok(())
     }
 

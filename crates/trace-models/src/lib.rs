@@ -20,6 +20,7 @@
 mod error;
 mod folder;
 mod kernels;
+pub mod measure;
 pub mod neural;
 pub mod ngram;
 mod scm;

@@ -254,7 +254,9 @@ impl View for &AnyTensor<'_> {
 pub(crate) fn write(path: &Path, tensors: &[(&str, AnyTensor<'_>)]) -> Result<(), Error> {
     // The crate makes the file private; a model is as public as anything else its user writes.
     let usual = File::create(path).and_then(|file| file.metadata()).map_err(Error::io(path))?.permissions();
-    serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), None, path).map_err(
+    // Transformers refuses files that do not say this of themselves.
+    let metadata = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), Some(metadata), path).map_err(
         |error| match error {
             SafeTensorError::IoError(error) => Error::io(path)(error),
             other => Error::folder(path, other.to_string()),

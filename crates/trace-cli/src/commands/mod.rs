@@ -1,7 +1,9 @@
 //! One module a command.
 
 pub mod aggregate;
+pub mod bench;
 pub mod demo;
+mod device;
 pub mod discover;
 pub mod evaluate;
 pub mod export;

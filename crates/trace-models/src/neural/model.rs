@@ -201,9 +201,9 @@ impl<A: Architecture> DensityModel for NeuralModel<A> {
         self.facts.trained_length
     }
 
-    fn set_max_memory(&mut self, bytes: usize) -> Result<(), ModelError> {
+    fn set_max_memory(&mut self, bytes: usize, longest: usize) -> Result<(), ModelError> {
         self.facts.max_memory = Some(bytes);
-        self.check_memory(1)
+        self.check_memory(longest)
     }
 
     fn frequencies(&self) -> Option<&[f64]> {

@@ -4,10 +4,11 @@ use serde_json::{Map, Value};
 
 use super::architecture::Architecture;
 use super::gpt2::Gpt2Config;
-use super::layout::Layout;
+use super::layout::{Layout, Role};
 use super::llama::LlamaConfig;
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
+use super::store::{self, NeuralNetwork};
 use super::train::{Corpus, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained};
 use super::train::{Gradients, run};
 use crate::Error;
@@ -185,9 +186,51 @@ impl NetworkConfig {
         Error::spec("backbone", format!("{} can be read and queried, but not trained", self.backbone()))
     }
 
+    /// Trains on these batches, one step each, without looking at anything else; returns the mean loss of the last.
+    pub fn steps(&self, state: &mut TrainState, batches: &[Vec<Vec<u32>>], rate: f32) -> Result<f64, Error> {
+        with_trainable!(
+            self,
+            network => {
+                let mut gradients = Gradients::default();
+                let mut loss = f64::NAN;
+                for batch in batches {
+                    let (mean, gradient) = gradients.compute(&network, &state.weights, batch);
+                    state.optimiser.step(network.layout(), &mut state.weights, gradient, rate);
+                    loss = mean;
+                }
+                Ok(loss)
+            },
+            Err(self.untrainable())
+        )
+    }
+
+    /// Floating-point operations of one row after a past of `context` tokens, the head for `types` types included.
+    pub fn row_operations(&self, context: usize, types: usize) -> f64 {
+        let (tables, width) = with_network!(self, network => {
+            let entries = network.layout().entries().iter();
+            let tables: usize = entries.filter(|entry| entry.role == Role::Table).map(|entry| entry.range().len()).sum();
+            (tables, network.width())
+        });
+        let attended = match self {
+            Self::Llama(config) => config.layers * config.heads * config.head_width,
+            Self::Gpt2(config) => config.layers * config.width,
+            Self::Mamba(_) | Self::Gru(_) | Self::Lstm(_) => 0,
+        };
+        2.0 * (self.parameters() - tables) as f64 + 4.0 * (attended * context) as f64 + 2.0 * (width * types) as f64
+    }
+
     /// A run that has not begun.
     pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
         TrainState::new(with_network!(self, network => network.layout().draw(seed)), optimiser)
+    }
+
+    /// The network with these weights, without special tokens, names or record.
+    pub fn with_weights(&self, weights: Vec<f32>) -> Result<Box<dyn NeuralNetwork>, Error> {
+        if weights.len() != self.parameters() {
+            let reason = format!("{} numbers for {} parameters", weights.len(), self.parameters());
+            return Err(Error::spec("weights", reason));
+        }
+        with_network!(self, network => Ok(store::bare(self, network, weights)))
     }
 
     /// Trains from `state` on. The last token is the begin token.

@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
+use trace_core::theory::Fitness;
 use trace_core::{DensityModel, Vocabulary};
 
 use super::architecture::Architecture;
@@ -56,6 +57,25 @@ pub(crate) fn open(
         model.reorder(&specials.order);
         Ok(Box::new(model))
     })
+}
+
+/// A network with weights that come from no folder.
+pub(crate) fn bare<A: Architecture + 'static>(
+    config: &NetworkConfig,
+    network: A,
+    weights: Vec<f32>,
+) -> Box<dyn NeuralNetwork> {
+    let facts = Facts {
+        config: config.clone(),
+        types: config.tokens(),
+        event_tokens: (0..config.tokens() as u32).collect(),
+        begin: None,
+        trained_length: config.trained_length(),
+        frequencies: None,
+        fitness: Fitness::default(),
+        max_memory: None,
+    };
+    Box::new(NeuralModel { network, weights, facts })
 }
 
 /// Tokens in the order in which the model has them: events, then special tokens.
@@ -186,7 +206,7 @@ impl<A: Architecture> NeuralNetwork for NeuralModel<A> {
 }
 
 impl NetworkConfig {
-    /// Writes a network that was trained here, whose last token is the begin token, as a model folder.
+    /// Writes a network as a model folder. Special tokens are those of the record.
     pub fn save(
         &self,
         folder: &Path,
@@ -194,13 +214,9 @@ impl NetworkConfig {
         vocabulary: &Vocabulary,
         record: ModelRecord,
     ) -> Result<(), Error> {
-        let begin = self.tokens() as u32 - 1;
-        let record = ModelRecord {
-            schema: RECORD_SCHEMA.to_owned(),
-            backbone: self.backbone().to_owned(),
-            special_tokens: [("begin".to_owned(), begin)].into(),
-            ..record
-        };
+        let begin = record.special_tokens.get("begin").copied();
+        let record =
+            ModelRecord { schema: RECORD_SCHEMA.to_owned(), backbone: self.backbone().to_owned(), ..record };
         let mut config: Map<String, Value> = self.describe();
         config.insert("bos_token_id".to_owned(), begin.into());
         config.insert("eos_token_id".to_owned(), Value::Null);

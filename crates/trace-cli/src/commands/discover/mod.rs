@@ -14,7 +14,7 @@ use trace_io::result::{ResultModel, ResultOptions, ResultSettings};
 
 use self::pipeline::{Ended, Job, Outcome, State};
 use self::resume::Found;
-use super::read_log;
+use super::{device, read_log};
 use crate::cli::{DiscoverArgs, UnknownEvents};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -22,9 +22,8 @@ use crate::progress::{Progress, say};
 
 pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     let (out, population) = check_paths(args)?;
-    let opened = trace_models::open(&args.model)?;
-    let discovery = Discovery::with_settings(&*opened.model, args.method.settings());
-    let plan = discovery.plan()?;
+    let mut opened = device::place(trace_models::open(&args.model)?, &args.model, &args.device)?;
+    let plan = Discovery::with_settings(&*opened.model, args.method.settings()).plan()?;
     let unknown = match args.unknown {
         UnknownEvents::Error => Unknown::Refuse,
         UnknownEvents::Skip => Unknown::Skip,
@@ -33,8 +32,14 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     let mut log = read_log(&args.log, &mut vocabulary, unknown)?;
     let short = choose(&mut log, &args.cases, plan.shortest(), opened.model.max_length())?;
 
+    let longest = log.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
+    if let Some(limit) = args.max_memory {
+        let set = opened.model.set_max_memory(limit.0, longest);
+        set.map_err(|error| Failure::usage(format!("--max-memory: {error}")))?;
+    }
+
     let job = Job {
-        discovery,
+        discovery: Discovery::with_settings(&*opened.model, args.method.settings()),
         log: &log,
         settings: ResultSettings::new(&plan),
         model: ResultModel::new(&*opened.model, Some(opened.fingerprint.clone())),
@@ -44,6 +49,15 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     };
     if job.model.bound.is_some_and(|bound| bound.vacuous) {
         say(quiet, "note: the error bound of this model is vacuous (trace model info says more)");
+    }
+    if let Some(trained) = opened.model.trained_length().filter(|trained| longest > *trained) {
+        say(
+            quiet,
+            format_args!(
+                "warning: sequences of up to {longest} events, but the model was trained on at most {trained}: its \
+                 positions beyond that may mean little"
+            ),
+        );
     }
     let Some((file, state)) = begin(&job, &out, args.resume, quiet)? else { return Ok(()) };
     interrupt::watch()?;

@@ -47,6 +47,7 @@ fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
         ("--batch", args.batch.is_some()),
         ("--length", args.length.is_some()),
         ("--learning-rate", args.learning_rate.is_some()),
+        ("--weight-decay", args.weight_decay.is_some()),
         ("--optimiser", args.optimiser.is_some()),
         ("--resume", args.resume),
     ];

@@ -25,6 +25,9 @@ use crate::progress::say;
 const LONGEST_WINDOW: usize = 256;
 /// Events a step, unless asked otherwise.
 const STEP_EVENTS: f64 = 1024.0;
+/// Chosen by the study in docs/measurements.md, like the size of a step.
+const RATE: f32 = 0.003;
+const DECAY: f32 = 0.1;
 /// Without a limit: how often to go through the corpus, and how many events to train on at least and at most.
 const EPOCHS: usize = 20;
 const LEAST_EVENTS: usize = 300_000;
@@ -59,10 +62,7 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let mut observer = Observer::new(&checkpoints, &settings, fitness, types, quiet);
     let outcome = config.train(&corpus, &survey, &spec, state, &mut observer);
     observer.finish();
-    let trained = match outcome {
-        Ok(trained) => trained,
-        Err(error) => return Err(error.into()),
-    };
+    let trained = outcome?;
     if trained.end == TrainEnd::Interrupted {
         let place = Checkpoints::place(&args.out);
         return Err(Failure::interrupted(format!(
@@ -72,7 +72,8 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
         )));
     }
     let fitness = Fitness { held_out_loss: trained.held_out_loss, ..fitness };
-    let record = record(args, &spec, &survey, &trained, fitness);
+    let mut record = record(args, &spec, &survey, &trained, fitness);
+    record.special_tokens.insert("begin".to_owned(), config.tokens() as u32 - 1);
     write_folder(&args.out, |folder| config.save(folder, &trained.state.best, &corpus.vocabulary, record))?;
     checkpoints.remove()?;
     say(quiet, describe(args, &config, &survey, &trained, fitness, types));
@@ -115,11 +116,19 @@ fn spec(args: &TrainArgs, survey: &Survey, length: usize) -> anyhow::Result<Trai
         OptimiserFlag::Muon => OptimiserKind::Muon,
         OptimiserFlag::Adamw => OptimiserKind::AdamW,
     };
-    let rate = args.learning_rate.unwrap_or(0.004);
+    let rate = args.learning_rate.unwrap_or(RATE);
     if !(rate > 0.0 && rate < 10.0) {
         return Err(Failure::usage(format!("--learning-rate: {rate} is out of range; expected more than 0, below 10")));
     }
-    Ok(TrainSpec { optimiser, rate, batch, length, limit, seed: args.seed })
+    let checkpoint_seconds = args.checkpoint_seconds;
+    if !(0.0..1e6).contains(&checkpoint_seconds) {
+        return Err(Failure::usage(format!("--checkpoint-seconds: {checkpoint_seconds} is out of range; expected 0 or more")));
+    }
+    let decay = args.weight_decay.unwrap_or(DECAY);
+    if !(0.0..=10.0).contains(&decay) {
+        return Err(Failure::usage(format!("--weight-decay: {decay} is out of range; expected 0 to 10")));
+    }
+    Ok(TrainSpec { optimiser, rate, decay, batch, length, limit, seed: args.seed, checkpoint_seconds })
 }
 
 /// All that decides what a run does, for `--resume` to compare.
@@ -128,6 +137,7 @@ fn settings(args: &TrainArgs, config: &NetworkConfig, spec: &TrainSpec, survey: 
         "network": format!("{config:?}"),
         "optimiser": spec.optimiser,
         "learning_rate": spec.rate,
+        "weight_decay": spec.decay,
         "batch": spec.batch,
         "length": spec.length,
         "limit": format!("{:?}", spec.limit),
@@ -193,6 +203,7 @@ fn record(args: &TrainArgs, spec: &TrainSpec, survey: &Survey, trained: &Trained
         ("ngram_loss", json!(survey.ngram_loss.map(|(_, loss)| loss))),
         ("optimiser", json!(spec.optimiser)),
         ("learning_rate", json!(spec.rate)),
+        ("weight_decay", json!(spec.decay)),
         ("batch", json!(spec.batch)),
         ("length", json!(spec.length)),
         ("steps", json!(trained.state.step)),

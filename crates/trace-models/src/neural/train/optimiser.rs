@@ -39,7 +39,6 @@ const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.98;
 const EPSILON: f32 = 1e-8;
 const MOMENTUM: f32 = 0.95;
-const DECAY: f32 = 0.01;
 /// Largest norm of the whole gradient.
 const CLIP: f64 = 1.0;
 /// Weights that are updated, or squared, at a time.
@@ -54,6 +53,7 @@ const C: f32 = 2.0315;
 #[derive(Clone, Debug)]
 pub(crate) struct Optimiser {
     kind: OptimiserKind,
+    decay: f32,
     pub(crate) first: Vec<f32>,
     pub(crate) second: Vec<f32>,
     steps: u64,
@@ -61,12 +61,17 @@ pub(crate) struct Optimiser {
 
 impl Optimiser {
     pub(crate) fn new(kind: OptimiserKind, size: usize) -> Self {
-        Self { kind, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
+        Self { kind, decay: 0.0, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
+    }
+
+    /// Lets weights shrink by this share of the rate in each step.
+    pub(crate) const fn set_decay(&mut self, decay: f32) {
+        self.decay = decay;
     }
 
     /// An optimiser that has done this many steps.
     pub(crate) const fn restore(kind: OptimiserKind, first: Vec<f32>, second: Vec<f32>, steps: u64) -> Self {
-        Self { kind, first, second, steps }
+        Self { kind, decay: 0.0, first, second, steps }
     }
 
     /// Moves the weights along the gradient, which is used up; returns the gradient's norm before clipping.
@@ -96,7 +101,7 @@ impl Optimiser {
                 first: take(&mut first, size),
                 second: take(&mut second, size),
             };
-            let keep = if entry.role == Role::Vector { 1.0 } else { 1.0 - rate * DECAY };
+            let keep = if entry.role == Role::Vector { 1.0 } else { 1.0 - rate * self.decay };
             if self.kind == OptimiserKind::Muon && entry.role == Role::Hidden {
                 let columns = entry.shape.last().copied().unwrap_or(1);
                 jobs.push(Job::Muon(part, columns, keep));
@@ -192,6 +197,7 @@ mod tests {
         layout.add("table", &[2, 2], Role::Table, Start::Constant(1.0));
         let mut weights = vec![1.0f32, -2.0, 0.5, 3.0];
         let mut optimiser = Optimiser::new(OptimiserKind::AdamW, 4);
+        optimiser.set_decay(0.01);
         let (mut m, mut v, mut w) = ([0.0f64; 4], [0.0f64; 4], [1.0f64, -2.0, 0.5, 3.0]);
         for step in 1..=5 {
             let gradient = [0.1f64, -0.2, 0.05, 0.0].map(|g| g * f64::from(step));

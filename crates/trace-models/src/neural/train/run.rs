@@ -34,6 +34,8 @@ pub struct TrainSpec {
     pub optimiser: OptimiserKind,
     /// The largest learning rate.
     pub rate: f32,
+    /// Weight decay: what share of a weight a step at the rate of 1 takes away.
+    pub decay: f32,
     /// Sequences a step.
     pub batch: usize,
     /// Events of a sequence that are read at once; longer ones are cut.
@@ -42,6 +44,8 @@ pub struct TrainSpec {
     pub limit: Limit,
     /// The seed of weights and order.
     pub seed: u64,
+    /// Seconds between checkpoints.
+    pub checkpoint_seconds: f64,
 }
 
 /// Share of a run in which the rate rises.
@@ -51,8 +55,6 @@ const EVALUATIONS: u64 = 20;
 const PATIENCE: u32 = 4;
 /// Held-out events that all but the last measurement use.
 const QUICK_EVENTS: usize = 1 << 15;
-/// Seconds between checkpoints.
-const CHECKPOINT_SECONDS: u64 = 30;
 
 /// All that a run needs to go on.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ pub struct TrainState {
     pub weights: Vec<f32>,
     /// The weights of the lowest loss.
     pub best: Vec<f32>,
-    pub(crate) optimiser: Optimiser,
+    pub(in crate::neural) optimiser: Optimiser,
 }
 
 /// What a run tells while it goes on.
@@ -149,9 +151,10 @@ pub(crate) fn run<A: Trainable>(
     corpus: &dyn Corpus,
     survey: &Survey,
     spec: &TrainSpec,
-    state: TrainState,
+    mut state: TrainState,
     observer: &mut dyn TrainObserver,
 ) -> Result<Trained, Error> {
+    state.optimiser.set_decay(spec.decay);
     let begin = network.tokens() as u32 - 1;
     let held_out: Vec<Window> =
         survey.held_out.iter().flat_map(|events| windows(events, begin, spec.length, spec.length)).collect();
@@ -204,7 +207,7 @@ pub(crate) fn run<A: Trainable>(
             break;
         }
         // Never more than a twentieth of the time goes into checkpoints.
-        if saved.elapsed() > Duration::from_secs(CHECKPOINT_SECONDS).max(saving * 20) {
+        if saved.elapsed() > Duration::from_secs_f64(spec.checkpoint_seconds).max(saving * 20) {
             let began = Instant::now();
             observer.checkpoint(&run.state)?;
             (saved, saving) = (Instant::now(), began.elapsed());

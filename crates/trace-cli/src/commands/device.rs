@@ -1,0 +1,103 @@
+//! `--device`: where a network runs.
+//!
+//! On a CPU the kernels of `trace-models` run; on a GPU the composed operations of `trace-candle`, if the program was
+//! built with the feature for it.
+
+use std::path::Path;
+
+use trace_models::OpenModel;
+
+use crate::failure::Failure;
+
+/// Moves an opened model to the device of this name.
+pub fn place(opened: OpenModel, folder: &Path, device: &str) -> anyhow::Result<OpenModel> {
+    if device == "cpu" { Ok(opened) } else { on(opened, folder, device) }
+}
+
+#[cfg(not(feature = "candle"))]
+fn on(_opened: OpenModel, _folder: &Path, device: &str) -> anyhow::Result<OpenModel> {
+    let reason = "this build runs on CPUs alone; GPUs need one with --features cuda or --features metal";
+    Err(Failure::usage(format!("--device {device}: {reason}")))
+}
+
+#[cfg(feature = "candle")]
+fn on(mut opened: OpenModel, folder: &Path, device: &str) -> anyhow::Result<OpenModel> {
+    use trace_candle::{Backend, CandleModel, Tokens, Weights};
+
+    let fault = |error: trace_candle::Error| Failure::usage(format!("--device {device}: {error}"));
+    // `candle` alone is the CPU through candle, which is slow: for comparing with what a GPU would do.
+    let backend: Backend = if device == "candle" { Backend::Cpu } else { device.parse().map_err(fault)? };
+    if matches!(opened.model.backbone(), "ngram" | "scm") {
+        return Err(Failure::usage(format!("--device {device}: {} runs on a CPU", opened.model.backbone())));
+    }
+    let network = trace_models::neural::open_network(folder)?;
+    let architecture = architecture(&network.config())?;
+    let place = backend.device().map_err(fault)?;
+    let named = network
+        .layout()
+        .entries()
+        .iter()
+        .map(|entry| (entry.name.clone(), entry.shape.clone(), network.weights()[entry.range()].to_vec()));
+    let weights = Weights::new(named, &place).map_err(fault)?;
+    let tokens = Tokens { events: network.vocabulary_size(), begin: network.begin() };
+    let mut model = CandleModel::new(&architecture, &weights, tokens).map_err(fault)?.with_fitness(network.fitness());
+    if let Some(frequencies) = network.frequencies() {
+        model = model.with_frequencies(frequencies.to_vec()).map_err(fault)?;
+    }
+    opened.model = Box::new(model);
+    Ok(opened)
+}
+
+#[cfg(feature = "candle")]
+fn architecture(config: &trace_models::neural::NetworkConfig) -> anyhow::Result<trace_candle::Architecture> {
+    use trace_candle::{Architecture, gpt2, gru, llama, lstm, mamba};
+    use trace_models::neural::NetworkConfig;
+
+    Ok(match config {
+        NetworkConfig::Llama(config) => Architecture::Llama(llama::Config {
+            vocabulary: config.tokens,
+            width: config.width,
+            layers: config.layers,
+            heads: config.heads,
+            kv_heads: config.key_heads,
+            head_width: config.head_width,
+            feed_forward: config.feed_forward,
+            rope_theta: f64::from(config.rope_theta),
+            norm_eps: f64::from(config.norm_epsilon),
+            tied: config.tied,
+        }),
+        NetworkConfig::Gpt2(config) => Architecture::Gpt2(gpt2::Config {
+            vocabulary: config.tokens,
+            positions: config.positions,
+            width: config.width,
+            layers: config.layers,
+            heads: config.heads,
+            feed_forward: config.feed_forward,
+            norm_eps: f64::from(config.norm_epsilon),
+        }),
+        NetworkConfig::Mamba(config) if config.bias || !config.conv_bias => {
+            return Err(Failure::usage("--device: a mamba with these biases runs on a CPU alone"));
+        }
+        NetworkConfig::Mamba(config) => Architecture::Mamba(mamba::Config {
+            vocabulary: config.tokens,
+            width: config.width,
+            layers: config.layers,
+            inner: config.inner,
+            state: config.state,
+            kernel: config.kernel,
+            rank: config.step_rank,
+            norm_eps: f64::from(config.norm_epsilon),
+            tied: config.tied,
+        }),
+        NetworkConfig::Gru(config) => Architecture::Gru(gru::Config {
+            vocabulary: config.tokens,
+            width: config.width,
+            layers: config.layers,
+        }),
+        NetworkConfig::Lstm(config) => Architecture::Lstm(lstm::Config {
+            vocabulary: config.tokens,
+            width: config.width,
+            layers: config.layers,
+        }),
+    })
+}
