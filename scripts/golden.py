@@ -31,6 +31,12 @@ What `write` makes:
     mamba-untied    head of its own, biased projections, convolution without bias
     gru, lstm       this project's own recurrent checkpoints, for which Transformers has no class
 
+The folders `trained-BACKBONE` beside them are the other direction. They were made with
+
+    trace simulate scm --vocabulary 20 --memory 2 --length 16 --sequences 60 --truth none --out process
+    trace train process/events.jsonl --backbone BACKBONE --width 16 --layers 2 --batch 8 --steps 40 --out trained-BACKBONE
+    python scripts/golden.py check trained-BACKBONE trained-BACKBONE/expected.json
+
 Needs torch 2.4, transformers 4.56 and safetensors, or newer; the CPU builds will do. The same versions write the same
 bytes. The versions used last are in each config.json (`transformers_version`).
 """

@@ -79,3 +79,11 @@ fn recurrent() {
         check(name);
     }
 }
+
+/// Folders that `trace train` wrote, and the logits that Transformers and PyTorch find in them.
+#[test]
+fn trained_here() {
+    for name in ["trained-llama", "trained-mamba", "trained-gru", "trained-lstm"] {
+        check(name);
+    }
+}

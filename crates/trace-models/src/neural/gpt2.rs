@@ -19,7 +19,7 @@ use super::architecture::{Architecture, Past, embed, room};
 use super::attention::{self, Cache, Heads};
 use super::layout::{Layout, Role, Start};
 use super::linear;
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields};
+use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
@@ -82,7 +82,7 @@ impl Gpt2Config {
             "n_head": self.heads,
             "n_inner": self.feed_forward,
             "n_positions": self.positions,
-            "layer_norm_epsilon": self.norm_epsilon,
+            "layer_norm_epsilon": short(self.norm_epsilon),
             "activation_function": "gelu_new",
             "tie_word_embeddings": self.tied,
         }))

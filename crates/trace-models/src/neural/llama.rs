@@ -18,7 +18,7 @@ use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room
 use super::attention::{self, Cache, Heads, Rotary, Turns};
 use super::layout::{Layout, Role, Start};
 use super::linear;
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields};
+use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
@@ -100,10 +100,10 @@ impl LlamaConfig {
             "attention_bias": false,
             "mlp_bias": false,
             "max_position_embeddings": self.trained_length,
-            "rms_norm_eps": self.norm_epsilon,
+            "rms_norm_eps": short(self.norm_epsilon),
             // The first is read by Transformers 4, the second by 5.
-            "rope_theta": self.rope_theta,
-            "rope_parameters": {"rope_type": "default", "rope_theta": self.rope_theta},
+            "rope_theta": short(self.rope_theta),
+            "rope_parameters": {"rope_type": "default", "rope_theta": short(self.rope_theta)},
             "tie_word_embeddings": self.tied,
         }))
     }

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
 use super::layout::{Layout, Role, Start};
 use super::linear;
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields};
+use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Group, Order, Rows};
 use crate::Error;
 use crate::folder::Config;
@@ -99,7 +99,7 @@ impl MambaConfig {
             "expand": self.inner / self.width,
             "intermediate_size": self.inner,
             "time_step_rank": self.step_rank,
-            "layer_norm_epsilon": self.norm_epsilon,
+            "layer_norm_epsilon": short(self.norm_epsilon),
             "hidden_act": "silu",
             "use_conv_bias": self.conv_bias,
             "use_bias": self.bias,

@@ -88,6 +88,11 @@ pub(crate) fn fields(object: Value) -> Map<String, Value> {
     if let Value::Object(fields) = object { fields } else { Map::new() }
 }
 
+/// An f32 as the shortest decimal that means it: 1e-5 and not 9.999999747378752e-6.
+pub(crate) fn short(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or_else(|_| f64::from(value))
+}
+
 /// Bounds of what a config may ask for; real models stay far below.
 pub(crate) const MOST_TOKENS: usize = 1 << 24;
 pub(crate) const WIDEST: usize = 1 << 16;

@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
 use super::layout::{Layout, Role, Start};
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields};
+use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
@@ -61,7 +61,7 @@ impl RecurrentConfig {
             "vocab_size": self.tokens,
             "hidden_size": self.width,
             "num_hidden_layers": self.layers,
-            "rms_norm_eps": self.norm_epsilon,
+            "rms_norm_eps": short(self.norm_epsilon),
             "tie_word_embeddings": self.tied,
         }))
     }
