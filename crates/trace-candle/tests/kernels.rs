@@ -76,8 +76,7 @@ fn llama_kernels() {
 
 #[test]
 fn recurrent_kernels() {
-    let config =
-        RecurrentConfig { tokens: 23, width: 20, layers: 2, norm_epsilon: 1e-6, tied: false };
+    let config = RecurrentConfig { tokens: 23, width: 20, layers: 2, norm_epsilon: 1e-6, tied: false };
     let reference = gru::Config { vocabulary: 23, width: 20, layers: 2 };
     compare(&NetworkConfig::Gru(config.clone()), &Architecture::Gru(reference));
     let reference = lstm::Config { vocabulary: 23, width: 20, layers: 2 };

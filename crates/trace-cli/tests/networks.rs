@@ -94,7 +94,8 @@ fn control_c_keeps_a_checkpoint() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains("steps are kept in model.partial; --resume continues"), "{said}");
     assert!(at.path("model.partial/state.json").exists() && !at.path("model").exists());
-    let said = at.refuse("train process/events.jsonl --width 32 --layers 2 --batch 9 --steps 100000 --out model --resume");
+    let said =
+        at.refuse("train process/events.jsonl --width 32 --layers 2 --batch 9 --steps 100000 --out model --resume");
     assert!(said.contains("is of a run with other settings (batch)"), "{said}");
 }
 

@@ -253,7 +253,9 @@ fn read_vocabulary(path: &Path, events: &[u32]) -> Result<Vocabulary, Error> {
     let mut names: Vec<Option<String>> = vec![None; tokens];
     let is_event: Vec<bool> = {
         let mut flags = vec![false; tokens];
-        events.iter().for_each(|token| flags[*token as usize] = true);
+        for token in events {
+            flags[*token as usize] = true;
+        }
         flags
     };
     for (name, id) in ids {

@@ -1,9 +1,10 @@
-//! Density models for TRACE that need no training framework, and the folders models live in.
+//! Density models for TRACE, on plain CPUs, and the folders they live in.
 //!
 //! * [`Process`] – the paper's synthetic process, a perfect model of the sequences it simulates.
 //! * [`NgramModel`] – interpolated modified Kneser–Ney counts: the fallback for small logs, and the floor that
 //!   neural backbones must beat.
-//! * [`open`] – a model of either kind from its folder.
+//! * [`neural`] – LLaMA, Mamba, GRU and LSTM, trained and queried, and GPT-2, queried, on kernels of our own.
+//! * [`open`] – a model of any kind from its folder, which Hugging Face Transformers reads too.
 //!
 //! ```
 //! use trace_core::{Discovery, EventSequence};

@@ -256,11 +256,11 @@ pub(crate) fn write(path: &Path, tensors: &[(&str, AnyTensor<'_>)]) -> Result<()
     let usual = File::create(path).and_then(|file| file.metadata()).map_err(Error::io(path))?.permissions();
     // Transformers refuses files that do not say this of themselves.
     let metadata = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), Some(metadata), path).map_err(
-        |error| match error {
+    serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), Some(metadata), path).map_err(|error| {
+        match error {
             SafeTensorError::IoError(error) => Error::io(path)(error),
             other => Error::folder(path, other.to_string()),
-        },
-    )?;
+        }
+    })?;
     std::fs::set_permissions(path, usual).map_err(Error::io(path))
 }

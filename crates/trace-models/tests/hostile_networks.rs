@@ -144,7 +144,9 @@ fn shards_that_do_not_belong_together() {
     assert!(complaint(&folder).contains("model-00003-of-00005.safetensors"));
 
     let (_keep, folder) = copy("llama-gqa");
-    edit_json(&folder.join(index), |index| index["weight_map"]["model.norm.weight"] = json!("../elsewhere.safetensors"));
+    edit_json(&folder.join(index), |index| {
+        index["weight_map"]["model.norm.weight"] = json!("../elsewhere.safetensors");
+    });
     assert!(complaint(&folder).contains("expected files of the same folder"), "{}", complaint(&folder));
 
     let (_keep, folder) = copy("llama-gqa");

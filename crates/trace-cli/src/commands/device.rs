@@ -89,15 +89,11 @@ fn architecture(config: &trace_models::neural::NetworkConfig) -> anyhow::Result<
             norm_eps: f64::from(config.norm_epsilon),
             tied: config.tied,
         }),
-        NetworkConfig::Gru(config) => Architecture::Gru(gru::Config {
-            vocabulary: config.tokens,
-            width: config.width,
-            layers: config.layers,
-        }),
-        NetworkConfig::Lstm(config) => Architecture::Lstm(lstm::Config {
-            vocabulary: config.tokens,
-            width: config.width,
-            layers: config.layers,
-        }),
+        NetworkConfig::Gru(config) => {
+            Architecture::Gru(gru::Config { vocabulary: config.tokens, width: config.width, layers: config.layers })
+        }
+        NetworkConfig::Lstm(config) => {
+            Architecture::Lstm(lstm::Config { vocabulary: config.tokens, width: config.width, layers: config.layers })
+        }
     })
 }

@@ -79,6 +79,7 @@ pub(crate) enum Old {
 
 /// `out = scale · left · right`, or that added to `out`. Runs on the calling thread alone: callers split their work
 /// into pieces that do not depend on the number of threads.
+#[expect(clippy::needless_pass_by_value)] // a view is a borrow; passing it on reads better than borrowing a borrow
 pub(crate) fn multiply<T: Number>(
     out: MatrixMut<'_, T>,
     old: Old,

@@ -245,51 +245,6 @@ dispatched! {
 }
 
 dispatched! {
-    /// `x ← σ(x)`.
-    pub(crate) fn sigmoid<'k>(x: &'k mut [f32]) -> () {
-        for x in x {
-            *x = sigmoid_of(*x);
-        }
-    }
-}
-
-dispatched! {
-    /// `x ← tanh x`.
-    pub(crate) fn tanh<'k>(x: &'k mut [f32]) -> () {
-        for x in x {
-            *x = tanh_of(*x);
-        }
-    }
-}
-
-dispatched! {
-    /// `x ← ln(1 + e^x)`.
-    pub(crate) fn softplus<'k>(x: &'k mut [f32]) -> () {
-        for x in x {
-            *x = softplus_of(*x);
-        }
-    }
-}
-
-dispatched! {
-    /// `x ← e^x`.
-    pub(crate) fn exponential<'k>(x: &'k mut [f32]) -> () {
-        for x in x {
-            *x = exp(*x);
-        }
-    }
-}
-
-dispatched! {
-    /// `out ← x · σ(x)`.
-    pub(crate) fn silu<'k>(out: &'k mut [f32], x: &'k [f32]) -> () {
-        for (out, x) in out.iter_mut().zip(x) {
-            *out = *x * sigmoid_of(*x);
-        }
-    }
-}
-
-dispatched! {
     /// Rotates pairs `(i, i + half)` of each head by the angle of the row's position; `turn` is 1, or −1 to undo it.
     /// `row` holds `heads` heads; `cosines` and `sines` hold half a head each.
     pub(crate) fn rotate<'k>(row: &'k mut [f32], cosines: &'k [f32], sines: &'k [f32], turn: f32) -> () {
@@ -358,7 +313,7 @@ dispatched! {
             for u in 0..=t {
                 row[prefix + u] = scale * dot_of(query, &keys[u * stride..][..width]);
             }
-            let row = &mut row[..prefix + t + 1];
+            let row = &mut row[..=prefix + t];
             let high = maximum_of(row);
             let inverse = (1.0 / exponentiate_of(row, high)) as f32;
             for x in row {

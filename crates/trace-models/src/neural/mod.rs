@@ -1,22 +1,23 @@
 //! Neural backbones on plain CPUs.
 //!
 //! One file an architecture ([`llama`], …), written as functions over slices on the kernels of this crate; the same
-//! forward pass trains, reads and scores branches. What they share: [`layout`] says where each tensor lies in one
-//! flat buffer, [`rows`] what goes through a network at once, [`head`] turns hidden rows into losses and scores.
+//! forward pass trains, reads and scores branches. What they share: `layout` says where each tensor lies in one flat
+//! buffer, `rows` what goes through a network at once, `head` turns hidden rows into losses and scores, `model` makes a
+//! network a density model, `store` puts it into a folder, `train` fits it to a corpus, and `network` knows them all.
 
 pub(crate) mod architecture;
 mod attention;
-pub mod gru;
 pub mod gpt2;
+pub mod gru;
 mod head;
 pub mod layout;
 mod linear;
 pub mod llama;
 pub mod lstm;
+pub mod mamba;
 pub(crate) mod model;
 mod network;
 pub mod recurrent;
-pub mod mamba;
 mod rows;
 mod store;
 pub mod train;

@@ -81,7 +81,7 @@ macro_rules! with_trainable {
         }
     };
 }
-pub(crate) use {with_network, with_trainable};
+pub(crate) use with_network;
 
 /// The fields of a JSON object.
 pub(crate) fn fields(object: Value) -> Map<String, Value> {

@@ -492,13 +492,7 @@ mod tests {
     /// Hidden rows 0, 2 and 6 of a network whose tensors are filled by a formula.
     fn rows_of<C: Cell>() -> Vec<f32> {
         let (tokens, width, layers) = (5, 4, 2);
-        let network = Recurrent::<C>::new(RecurrentConfig {
-            tokens,
-            width,
-            layers,
-            norm_epsilon: 1e-6,
-            tied: true,
-        });
+        let network = Recurrent::<C>::new(RecurrentConfig { tokens, width, layers, norm_epsilon: 1e-6, tied: true });
         let mut weights = network.layout().draw(0); // the norm's gains are ones and stay
         for (salt, entry) in network.layout().entries().iter().enumerate().filter(|(_, e)| e.name != "norm.weight") {
             for (index, weight) in weights[entry.range()].iter_mut().enumerate() {

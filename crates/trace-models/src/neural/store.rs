@@ -215,8 +215,7 @@ impl NetworkConfig {
         record: ModelRecord,
     ) -> Result<(), Error> {
         let begin = record.special_tokens.get("begin").copied();
-        let record =
-            ModelRecord { schema: RECORD_SCHEMA.to_owned(), backbone: self.backbone().to_owned(), ..record };
+        let record = ModelRecord { schema: RECORD_SCHEMA.to_owned(), backbone: self.backbone().to_owned(), ..record };
         let mut config: Map<String, Value> = self.describe();
         config.insert("bos_token_id".to_owned(), begin.into());
         config.insert("eos_token_id".to_owned(), Value::Null);

@@ -13,8 +13,8 @@ use trace_core::numerics::{EventScore, bernoulli_divergence};
 use trace_core::{Particles, Vocabulary};
 use trace_models::ModelRecord;
 use trace_models::measure::matrix_product_peak;
-use trace_models::neural::train::OptimiserKind;
 use trace_models::neural::llama::LlamaConfig;
+use trace_models::neural::train::OptimiserKind;
 use trace_models::neural::{NetworkConfig, open_network};
 
 use super::reference::{Environment, Server};

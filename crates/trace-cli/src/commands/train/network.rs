@@ -122,7 +122,9 @@ fn spec(args: &TrainArgs, survey: &Survey, length: usize) -> anyhow::Result<Trai
     }
     let checkpoint_seconds = args.checkpoint_seconds;
     if !(0.0..1e6).contains(&checkpoint_seconds) {
-        return Err(Failure::usage(format!("--checkpoint-seconds: {checkpoint_seconds} is out of range; expected 0 or more")));
+        return Err(Failure::usage(format!(
+            "--checkpoint-seconds: {checkpoint_seconds} is out of range; expected 0 or more"
+        )));
     }
     let decay = args.weight_decay.unwrap_or(DECAY);
     if !(0.0..=10.0).contains(&decay) {

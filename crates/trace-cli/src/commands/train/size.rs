@@ -26,9 +26,9 @@ impl Shape {
     /// events to learn from, and a row wide enough to tell the types apart.
     pub fn of(size: Size, types: usize, events: usize) -> Self {
         match size {
-            Size::Tiny => Self::new(2, 64, 4, 160),
-            Size::Small => Self::new(2, 128, 4, 352),
-            Size::Base => Self::new(2, 256, 4, 512),
+            Size::Tiny => Self::new(2, 64, 4, 128),
+            Size::Small => Self::new(2, 128, 4, 256),
+            Size::Base => Self::new(1, 256, 8, 512),
             Size::Large => Self::new(4, 512, 8, 1024),
             Size::Auto if events < 50_000 || types < 50 => Self::of(Size::Tiny, types, events),
             Size::Auto if events < 500_000 => Self::of(Size::Small, types, events),
@@ -55,7 +55,8 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
     let feed_forward = check("feed-forward", args.feed_forward, 1, 65_536)?
         .unwrap_or_else(|| (width * usual.feed_forward).div_ceil(usual.width));
     if args.backbone == Backbone::Llama && !width.is_multiple_of(2 * heads) {
-        let reason = format!("--width {width} with --heads {heads}: expected a width that gives each head an even part");
+        let reason =
+            format!("--width {width} with --heads {heads}: expected a width that gives each head an even part");
         return Err(Failure::usage(reason));
     }
     let tokens = types + 1;

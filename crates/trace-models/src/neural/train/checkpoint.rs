@@ -158,7 +158,8 @@ impl Checkpoints {
 /// Names of settings that differ.
 fn differences(a: &Value, b: &Value) -> String {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return "all".to_owned() };
-    let mut names: Vec<&str> = a.keys().chain(b.keys()).map(String::as_str).filter(|k| a.get(*k) != b.get(*k)).collect();
+    let mut names: Vec<&str> =
+        a.keys().chain(b.keys()).map(String::as_str).filter(|k| a.get(*k) != b.get(*k)).collect();
     names.sort_unstable();
     names.dedup();
     names.join(", ")

@@ -133,11 +133,6 @@ impl Survey {
     pub fn training_events(&self) -> usize {
         self.counts.iter().sum::<u64>() as usize
     }
-
-    /// The mean number of rows that windows of at most `length` events have.
-    pub(crate) fn mean_window(&self, length: usize) -> f64 {
-        (self.events as f64 / self.sequences.max(1) as f64).clamp(1.0, length as f64)
-    }
 }
 
 /// Cuts a sequence into windows of at most `length` predictions. The first window starts with the begin token; a

@@ -10,5 +10,5 @@ pub use checkpoint::Checkpoints;
 pub use corpus::{Corpus, SequencePass, Survey};
 pub use optimiser::OptimiserKind;
 pub(crate) use run::run;
-pub(crate) use step::Gradients;
 pub use run::{Limit, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};
+pub(crate) use step::Gradients;

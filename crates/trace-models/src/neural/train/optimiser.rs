@@ -142,6 +142,7 @@ enum Job<'a> {
 }
 
 /// Splits the next `size` numbers off.
+#[expect(clippy::mut_mut)] // the slice itself gets shorter
 fn take<'a>(rest: &mut &'a mut [f32], size: usize) -> &'a mut [f32] {
     rest.split_off_mut(..size).unwrap_or_default()
 }
@@ -175,11 +176,11 @@ fn orthogonalise(matrix: &mut [f32], rows: usize, columns: usize) {
         multiply(MatrixMut::new(&mut gram, small, small), Old::Replace, 1.0, left, right);
         mixed.copy_from_slice(&gram);
         single::scale(&mut mixed, B);
-        let square = Matrix::new(&*gram, small, small);
+        let square = Matrix::new(&gram, small, small);
         multiply(MatrixMut::new(&mut mixed, small, small), Old::Add, C, square, square);
         next.copy_from_slice(matrix);
         single::scale(&mut next, A);
-        let mixed = Matrix::new(&*mixed, small, small);
+        let mixed = Matrix::new(&mixed, small, small);
         let (left, right) = if tall { (x, mixed) } else { (mixed, x) };
         multiply(MatrixMut::new(&mut next, rows, columns), Old::Add, 1.0, left, right);
         matrix.copy_from_slice(&next);
