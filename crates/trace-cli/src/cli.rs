@@ -161,9 +161,9 @@ pub struct TrainArgs {
     /// How weights follow their gradients [default: adamw]
     #[arg(long, value_enum, help_heading = "Network")]
     pub optimiser: Option<OptimiserFlag>,
-    /// Seconds between checkpoints that --resume continues from
-    #[arg(long, default_value_t = 30.0, value_name = "S", help_heading = "Network", allow_negative_numbers = true)]
-    pub checkpoint_seconds: f64,
+    /// Seconds between checkpoints that --resume continues from [default: 30]
+    #[arg(long, value_name = "S", help_heading = "Network", allow_negative_numbers = true)]
+    pub checkpoint_seconds: Option<f64>,
     /// Continue an interrupted run
     #[arg(long, help_heading = "Network")]
     pub resume: bool,
@@ -271,7 +271,7 @@ pub struct DiscoverArgs {
     /// Where a network runs: cpu, or cuda, cuda:1, metal in a build with that feature
     #[arg(long, default_value = "cpu", value_name = "DEVICE")]
     pub device: String,
-    /// The most memory to use, such as 2GB [default: no limit]
+    /// The most memory that a network may use, such as 2GB; may change last digits [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub max_memory: Option<Bytes>,
     /// Continue an interrupted run

@@ -130,7 +130,7 @@ fn memory_can_be_bounded() {
         assert!((a - b).abs() < 1e-5, "{a} {b}");
     }
     let said = at.refuse(&format!("{discover} --max-memory 1MB --out small.jsonl"));
-    assert!(said.contains("--max-memory") && said.contains("MiB"), "{said}");
+    assert!(said.contains("--max-memory") && said.contains("MB are allowed"), "{said}");
     let said = at.refuse(&format!("{discover} --max-memory much --out small.jsonl"));
     assert!(said.contains("expected a size such as"), "{said}");
 }
@@ -187,6 +187,8 @@ fn flags_that_make_no_sense() {
         ("--layers 0", "--layers: 0 is out of range"),
         ("--length 1", "--length: 1 is out of range"),
         ("--held-out 1", "not a share"),
+        ("--backbone ngram --checkpoint-seconds 3", "--checkpoint-seconds: means nothing"),
+        ("--process model-of-something", "--process"),
     ];
     for (flags, expected) in cases {
         let said = at.refuse(&format!("train process/events.jsonl --out model {flags}"));

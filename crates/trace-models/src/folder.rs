@@ -99,16 +99,17 @@ pub fn open(folder: &Path) -> Result<OpenModel, Error> {
             let config = Config { path: folder.join(CONFIG), values: &config };
             let network = neural::open(folder, &config, record.as_ref())?;
             let parameters = network.weights().len();
-            events = Some(network.event_tokens().to_vec());
+            events = Some((network.event_tokens().to_vec(), network.config().tokens()));
             (network as Box<dyn DensityModel>, parameters)
         }
     };
     let (model, parameters) = opened;
-    let events = events.unwrap_or_else(|| (0..model.vocabulary_size() as u32).collect());
-    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &events)?;
+    let size = model.vocabulary_size();
+    let (events, tokens) = events.unwrap_or_else(|| ((0..size as u32).collect(), size));
+    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &events, tokens)?;
     let record =
         record.unwrap_or_else(|| ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() });
-    let fingerprint = fingerprint(folder)?;
+    let fingerprint = fingerprint(folder, &record)?;
     Ok(OpenModel { model, vocabulary, record, parameters, config, fingerprint })
 }
 
@@ -126,11 +127,13 @@ pub(crate) fn read_description(folder: &Path) -> Result<(ConfigValues, Option<Mo
 }
 
 /// XXH3 over everything that decides what a model answers.
-fn fingerprint(folder: &Path) -> Result<String, Error> {
+fn fingerprint(folder: &Path, record: &ModelRecord) -> Result<String, Error> {
     let mut hasher = XxHash3_64::new();
+    // Of the record, what decides what an event is and what replacements are drawn from.
+    let decisive = serde_json::to_vec(&(&record.special_tokens, &record.event_counts));
+    hasher.write(&decisive.map_err(|error| Error::folder(&folder.join(RECORD), error.to_string()))?);
     let mut paths = vec![folder.join(CONFIG)];
     paths.extend(weight_files(folder)?);
-    // Special tokens decide what is an event; the rest of the record does not change what a model answers.
     paths.extend([VOCABULARY].map(|name| folder.join(name)).into_iter().filter(|path| path.exists()));
     for path in paths {
         let mut file = fs::File::open(&path).map_err(Error::io(&path))?;
@@ -237,8 +240,9 @@ fn read_record(path: &Path) -> Result<ModelRecord, Error> {
     Ok(record)
 }
 
-/// Event names from `vocab.json`; bare ids without it. `events` are the tokens that are events.
-fn read_vocabulary(path: &Path, events: &[u32]) -> Result<Vocabulary, Error> {
+/// Event names from `vocab.json`; bare ids without it. `events` are those of the model's `tokens` that are events; the
+/// others may have names too.
+fn read_vocabulary(path: &Path, events: &[u32], tokens: usize) -> Result<Vocabulary, Error> {
     if !path.exists() {
         return match (0..).zip(events).find(|(id, token)| id != *token) {
             None => Ok(Vocabulary::ids(events.len())),
@@ -249,15 +253,7 @@ fn read_vocabulary(path: &Path, events: &[u32]) -> Result<Vocabulary, Error> {
         };
     }
     let ids: BTreeMap<String, u64> = read_json(path)?;
-    let tokens = events.iter().max().map_or(0, |last| *last as usize + 1);
     let mut names: Vec<Option<String>> = vec![None; tokens];
-    let is_event: Vec<bool> = {
-        let mut flags = vec![false; tokens];
-        for token in events {
-            flags[*token as usize] = true;
-        }
-        flags
-    };
     for (name, id) in ids {
         let place = usize::try_from(id).ok().and_then(|id| names.get_mut(id));
         match place {
@@ -265,8 +261,6 @@ fn read_vocabulary(path: &Path, events: &[u32]) -> Result<Vocabulary, Error> {
             Some(Some(other)) => {
                 return Err(Error::folder(path, format!("{name:?} and {other:?} have the same id {id}")));
             }
-            // Special tokens may have names; those that come after all events lie beyond.
-            None if is_event.len() > events.len() => {}
             None => {
                 let size = events.len();
                 return Err(Error::folder(path, format!("{name:?} has id {id}, but the model has {size} types")));

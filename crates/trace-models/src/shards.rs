@@ -36,6 +36,9 @@ pub(crate) fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let mut names: Vec<String> = read_index(&index)?.weight_map.into_values().collect();
     names.sort();
     names.dedup();
+    if names.is_empty() {
+        return Err(Error::folder(&index, "names no file; expected those that hold the tensors"));
+    }
     let mut files = vec![index.clone()];
     for name in names {
         let path = Path::new(&name);

@@ -66,6 +66,12 @@ fn architecture(config: &trace_models::neural::NetworkConfig) -> anyhow::Result<
             norm_eps: f64::from(config.norm_epsilon),
             tied: config.tied,
         }),
+        NetworkConfig::Gpt2(config) if !config.tied => {
+            return Err(Failure::usage("--device: a gpt2 with a head of its own runs on a CPU alone"));
+        }
+        NetworkConfig::Gru(config) | NetworkConfig::Lstm(config) if config.tied || config.norm_epsilon != 1e-6 => {
+            return Err(Failure::usage("--device: a recurrent network with this head or norm runs on a CPU alone"));
+        }
         NetworkConfig::Gpt2(config) => Architecture::Gpt2(gpt2::Config {
             vocabulary: config.tokens,
             positions: config.positions,

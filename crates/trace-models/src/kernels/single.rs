@@ -313,7 +313,8 @@ dispatched! {
             for u in 0..=t {
                 row[prefix + u] = scale * dot_of(query, &keys[u * stride..][..width]);
             }
-            let row = &mut row[..=prefix + t];
+            let (row, rest) = row.split_at_mut(prefix + t + 1);
+            rest.fill(0.0); // a backward pass multiplies whole rows
             let high = maximum_of(row);
             let inverse = (1.0 / exponentiate_of(row, high)) as f32;
             for x in row {

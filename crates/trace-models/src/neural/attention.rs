@@ -90,6 +90,9 @@ pub(crate) fn forward(
     let Group { start, steps, count, .. } = *group;
     let columns = start + steps;
     let each = count * steps * columns;
+    if each == 0 {
+        return;
+    }
     let scores = room(scores, if keep { heads.queries * each } else { each });
     for head in 0..heads.queries {
         let scores = if keep { &mut scores[head * each..][..each] } else { &mut *scores };
@@ -162,6 +165,9 @@ pub(crate) fn backward(
     d_rows: &mut [f32],
     scratch: &mut Vec<f32>,
 ) {
+    if steps == 0 {
+        return;
+    }
     let row = heads.row();
     let shared = heads.queries / heads.keys;
     let d_scores = room(scratch, steps * steps);

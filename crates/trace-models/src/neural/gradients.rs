@@ -6,22 +6,42 @@ use super::rows::Rows;
 
 /// Three sequences of different lengths and a loss over all of their rows.
 fn loss<A: Trainable>(network: &A, weights: &[f32], gradient: Option<&mut [f32]>) -> f64 {
-    let lengths = [5usize, 1, 13];
+    loss_on(network, weights, gradient, [5, 1, 13], &mut A::Tape::default())
+}
+
+fn loss_on<A: Trainable>(
+    network: &A,
+    weights: &[f32],
+    gradient: Option<&mut [f32]>,
+    lengths: [usize; 3],
+    tape: &mut A::Tape,
+) -> f64 {
     let tokens = network.tokens();
     let groups = lengths.map(|length| (0, length, 1));
     let rows = Rows::new(&groups, A::ORDER, |group, _, step| ((group * 7 + step * 3) % tokens) as u32);
     let targets: Vec<u32> = (0..rows.len()).map(|row| ((row * 5 + 1) % tokens) as u32).collect();
-    let mut tape = A::Tape::default();
-    network.forward(weights, &rows, Past::Training, &mut tape);
-    let hidden = A::hidden(&tape).to_vec();
+    network.forward(weights, &rows, Past::Training, tape);
+    let hidden = A::hidden(tape).to_vec();
     let (table, width) = (&weights[network.head()], network.width());
     let mut logits = Vec::new();
     let Some(gradient) = gradient else { return head::loss(&hidden, table, &targets, width, &mut logits) };
     let mut d_hidden = vec![0.0; hidden.len()];
     let d_head = &mut gradient[network.head()];
     let sum = head::loss_and_gradient(&hidden, table, &targets, 1.0, &mut d_hidden, d_head, &mut logits);
-    network.backward(weights, &rows, &mut tape, &mut d_hidden, gradient);
+    network.backward(weights, &rows, tape, &mut d_hidden, gradient);
     sum
+}
+
+/// What an earlier pass left in the buffers must not matter.
+fn check_reuse<A: Trainable>(network: &A, weights: &[f32]) {
+    let size = network.layout().len();
+    let mut used = A::Tape::default();
+    for lengths in [[11, 13, 4], [5, 1, 13], [9, 11, 11], [3, 7, 2]] {
+        let (mut again, mut fresh) = (vec![0.0; size], vec![0.0; size]);
+        loss_on(network, weights, Some(&mut again), lengths, &mut used);
+        loss_on(network, weights, Some(&mut fresh), lengths, &mut A::Tape::default());
+        assert!(again == fresh, "lengths {lengths:?}");
+    }
 }
 
 /// Compares along random directions within each tensor, so that no tensor hides behind a larger one.
@@ -32,6 +52,7 @@ pub(super) fn check<A: Trainable>(network: &A) {
     for (index, weight) in weights.iter_mut().enumerate() {
         *weight += 0.1 * ((index * 29 % 17) as f32 / 17.0 - 0.5);
     }
+    check_reuse(network, &weights);
     let mut gradient = vec![0.0; layout.len()];
     let sum = loss(network, &weights, Some(&mut gradient));
     assert!((sum - loss(network, &weights, None)).abs() < 1e-4 * sum);

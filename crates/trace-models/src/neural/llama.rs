@@ -118,11 +118,18 @@ fn rope_theta(config: &Config<'_>) -> Result<f64, Error> {
             return Err(config.fault(name, "rope_type \"default\", the only one that this version computes", kind));
         }
         if let Some(theta) = rope.get("rope_theta") {
-            let number = theta.as_f64().filter(|theta| theta.is_finite() && *theta > 0.0);
-            return number.ok_or_else(|| config.fault(name, "a positive rope_theta", Some(theta)));
+            return usable_theta(config, name, theta);
         }
     }
-    config.number_or("rope_theta", 10_000.0)
+    match config.values.get("rope_theta") {
+        None | Some(Value::Null) => Ok(10_000.0),
+        Some(theta) => usable_theta(config, "rope_theta", theta),
+    }
+}
+
+fn usable_theta(config: &Config<'_>, name: &str, theta: &Value) -> Result<f64, Error> {
+    let number = theta.as_f64().filter(|theta| (*theta as f32).is_normal() && *theta > 0.0);
+    number.ok_or_else(|| config.fault(name, "a positive rope_theta", Some(theta)))
 }
 
 #[derive(Clone, Debug)]
@@ -249,7 +256,7 @@ impl Architecture for Llama {
 
     fn cost(&self, tokens: usize) -> (usize, usize) {
         let cache = self.config.layers * tokens * 2 * self.heads.keys * self.heads.width;
-        let row = 3 * self.config.width + self.heads.row() + self.heads.out() + 3 * self.config.feed_forward + tokens;
+        let row = 4 * self.config.width + self.heads.row() + self.heads.out() + 3 * self.config.feed_forward + tokens;
         (cache * size_of::<f32>(), row * size_of::<f32>())
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct NeuralModel<A: Architecture> {
     pub(crate) network: A,
     pub(crate) weights: Vec<f32>,
     pub(crate) facts: Facts,
+    /// Buffers that passes leave for each other.
+    pub(crate) spaces: Spaces<A>,
 }
 
 /// What a density model is besides its network.
@@ -50,8 +52,11 @@ pub(crate) struct Facts {
     pub(crate) max_memory: Option<usize>,
 }
 
+/// A pool of buffers.
+pub(crate) type Spaces<A> = Mutex<Vec<Space<A>>>;
+
 /// Buffers of a pass.
-struct Space<A: Architecture> {
+pub(crate) struct Space<A: Architecture> {
     tape: A::Tape,
     tiles: TileRoom,
 }
@@ -108,6 +113,9 @@ impl<A: Architecture> NeuralModel<A> {
     /// Takes a sequence in and keeps a hidden row for each token but the last.
     fn take_in(&self, tokens: &[u32]) -> Result<(A::Memory, Vec<f32>), ModelError> {
         let count = tokens.len().saturating_sub(1);
+        if let Some(most) = self.network.max_tokens().filter(|most| count > *most) {
+            return Err(ModelError::new(format!("{count} tokens are to be read; the model reads at most {most}")));
+        }
         self.check_memory(count)?;
         let mut memory = self.network.memory(count);
         let mut hidden = Vec::with_capacity(count * self.network.width());
@@ -121,7 +129,7 @@ impl<A: Architecture> NeuralModel<A> {
         Ok((memory, hidden))
     }
 
-    /// Bytes of the weights and of what a sequence of this many tokens needs, with one row in each thread's pass.
+    /// Bytes of the weights and of what a sequence of this many tokens needs, with the smallest passes.
     fn least_memory(&self, tokens: usize) -> usize {
         let (memory, row) = self.network.cost(tokens);
         let hidden = tokens * self.network.width() * size_of::<f32>();
@@ -132,9 +140,10 @@ impl<A: Architecture> NeuralModel<A> {
         let needed = self.least_memory(tokens);
         match self.facts.max_memory.filter(|limit| needed > *limit) {
             Some(limit) => Err(ModelError::new(format!(
-                "a sequence of {tokens} events needs {} MiB for this model and number of threads; max-memory allows {}",
-                needed >> 20,
-                limit >> 20
+                "a sequence of {tokens} events needs at least {:.1} MB with this model and number of threads; {:.1} MB are \
+                 allowed",
+                needed as f64 / 1e6,
+                limit as f64 / 1e6
             ))),
             None => Ok(()),
         }
@@ -185,7 +194,7 @@ impl<A: Architecture> DensityModel for NeuralModel<A> {
         head::score(&hidden, table, shape, &targets, &mut TileRoom::default(), |row, score| {
             observed[row + first] = score;
         });
-        Ok(Box::new(NeuralReading { model: self, tokens, memory, hidden, observed, spaces: Mutex::default() }))
+        Ok(Box::new(NeuralReading { model: self, tokens, memory, hidden, observed }))
     }
 
     fn predicts_first(&self) -> bool {
@@ -222,8 +231,6 @@ struct NeuralReading<'a, A: Architecture> {
     /// A row for each token but the last.
     hidden: Vec<f32>,
     observed: Vec<EventScore>,
-    /// Buffers that calls leave for each other.
-    spaces: Mutex<Vec<Space<A>>>,
 }
 
 /// Some branches of one entry of a batch.
@@ -246,12 +253,24 @@ impl<A: Architecture> Reading for NeuralReading<'_, A> {
     fn score(&self, batch: &[Branches<'_>], scores: &mut Scores) -> Result<(), ModelError> {
         let measure = scores.measure();
         let mut entries: Vec<EntryMut<'_>> = scores.entries_mut().collect();
-        let last = batch.iter().map(|branches| branches.start() + branches.horizon()).max().unwrap_or(0);
-        let most = self.model.pass_rows(last + self.model.shift());
-        let mut space = self.spaces.lock().map_or_else(|_| None, |mut spaces| spaces.pop()).unwrap_or_default();
+        let most = self.model.pass_rows(self.tokens.len().saturating_sub(1));
+        let longest = batch.iter().map(Branches::horizon).max().unwrap_or(0);
+        if self.model.facts.max_memory.is_some() && longest > most {
+            return Err(ModelError::new(format!(
+                "max-memory leaves room for branches of {most} events, not of {longest}; a smaller memory would do"
+            )));
+        }
+        let pool = &self.model.spaces;
+        let mut space = pool.lock().map_or_else(|_| None, |mut spaces| spaces.pop()).unwrap_or_default();
         let mut pieces = Vec::new();
         let mut rows = 0;
         for (entry, branches) in batch.iter().enumerate() {
+            // Divergences need the observed distributions of an entry; those of several would be too many at once.
+            if measure == Measure::Divergence && !pieces.is_empty() {
+                self.pass(batch, &pieces, measure, &mut entries, &mut space)?;
+                pieces.clear();
+                rows = 0;
+            }
             let mut first = 0;
             while first < branches.count() {
                 // At least one branch, however long it is.
@@ -271,7 +290,7 @@ impl<A: Architecture> Reading for NeuralReading<'_, A> {
         if !pieces.is_empty() {
             self.pass(batch, &pieces, measure, &mut entries, &mut space)?;
         }
-        if let Ok(mut spaces) = self.spaces.lock() {
+        if let Ok(mut spaces) = pool.lock() {
             spaces.push(space);
         }
         Ok(())

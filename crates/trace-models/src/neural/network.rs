@@ -88,6 +88,14 @@ pub(crate) fn fields(object: Value) -> Map<String, Value> {
     if let Value::Object(fields) = object { fields } else { Map::new() }
 }
 
+/// A batch must predict something.
+fn check_batch(windows: &[Vec<u32>]) -> Result<(), Error> {
+    if windows.iter().all(|window| window.len() < 2) {
+        return Err(Error::spec("batch", "expected at least one window of two tokens"));
+    }
+    Ok(())
+}
+
 /// An f32 as the shortest decimal that means it: 1e-5 and not 9.999999747378752e-6.
 pub(crate) fn short(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
@@ -176,6 +184,7 @@ impl NetworkConfig {
 
     /// The mean loss over windows of tokens, of which each but the first is predicted, and its gradient.
     pub fn loss_and_gradient(&self, weights: &[f32], windows: &[Vec<u32>]) -> Result<(f64, Vec<f32>), Error> {
+        check_batch(windows)?;
         with_trainable!(
             self,
             network => {
@@ -199,6 +208,7 @@ impl NetworkConfig {
                 let mut gradients = Gradients::default();
                 let mut loss = f64::NAN;
                 for batch in batches {
+                    check_batch(batch)?;
                     let (mean, gradient) = gradients.compute(&network, &state.weights, batch);
                     state.optimiser.step(network.layout(), &mut state.weights, gradient, rate);
                     loss = mean;

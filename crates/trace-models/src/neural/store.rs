@@ -5,6 +5,7 @@
 //! because it would mean another computation.
 
 use std::path::Path;
+use std::sync::Mutex;
 
 use serde_json::{Map, Value};
 use trace_core::theory::Fitness;
@@ -50,10 +51,11 @@ pub(crate) fn open(
     NetworkConfig::check_known(config)?;
     let mut set = TensorSet::open(folder)?;
     let shape = NetworkConfig::read(config, |name| set.contains(name))?;
-    let specials = special_tokens(folder, record, shape.tokens())?;
     with_network!(&shape, network => {
         let weights = read_weights(network.layout(), &mut set)?;
-        let mut model = NeuralModel { network, weights, facts: facts(&shape, folder, &specials, record)? };
+        let specials = special_tokens(folder, record, shape.tokens())?;
+        let facts = facts(&shape, folder, &specials, record)?;
+        let mut model = NeuralModel { network, weights, facts, spaces: Mutex::default() };
         model.reorder(&specials.order);
         Ok(Box::new(model))
     })
@@ -75,7 +77,7 @@ pub(crate) fn bare<A: Architecture + 'static>(
         fitness: Fitness::default(),
         max_memory: None,
     };
-    Box::new(NeuralModel { network, weights, facts })
+    Box::new(NeuralModel { network, weights, facts, spaces: Mutex::default() })
 }
 
 /// Tokens in the order in which the model has them: events, then special tokens.

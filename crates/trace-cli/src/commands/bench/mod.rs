@@ -34,7 +34,7 @@ struct Measured {
     pairs: Vec<(u32, u32, f64, f64)>,
 }
 
-/// Random weights whose predictions are far from flat: the head is drawn ten times wider than for training.
+/// Random weights whose predictions are far from flat: a head of its own is drawn ten times wider than for training.
 fn random_weights(config: &NetworkConfig, seed: u64) -> Vec<f32> {
     let mut weights = config.fresh_state(seed, OptimiserKind::AdamW).weights;
     for entry in config.layout().entries() {

@@ -58,7 +58,7 @@ fn config(args: &ScaleArgs) -> anyhow::Result<NetworkConfig> {
         && (2..=16_384).contains(&args.width)
         && (1..=1 << 16).contains(&args.feed_forward)
         && (3..=1 << 20).contains(&args.length);
-    if !in_range || args.heads == 0 || !args.width.is_multiple_of(2 * args.heads) {
+    if !in_range || !(1..=args.width).contains(&args.heads) || !args.width.is_multiple_of(2 * args.heads) {
         return Err(Failure::usage("out of range: see --help; each head needs an even part of the width"));
     }
     Ok(NetworkConfig::Llama(LlamaConfig {

@@ -22,7 +22,9 @@ use crate::progress::{Progress, say};
 
 pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     let (out, population) = check_paths(args)?;
-    let mut opened = device::place(trace_models::open(&args.model)?, &args.model, &args.device)?;
+    let opened = trace_models::open(&args.model)?;
+    let trained_length = opened.model.trained_length();
+    let mut opened = device::place(opened, &args.model, &args.device)?;
     let plan = Discovery::with_settings(&*opened.model, args.method.settings()).plan()?;
     let unknown = match args.unknown {
         UnknownEvents::Error => Unknown::Refuse,
@@ -50,7 +52,7 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     if job.model.bound.is_some_and(|bound| bound.vacuous) {
         say(quiet, "note: the error bound of this model is vacuous (trace model info says more)");
     }
-    if let Some(trained) = opened.model.trained_length().filter(|trained| longest > *trained) {
+    if let Some(trained) = trained_length.filter(|trained| longest > *trained) {
         say(
             quiet,
             format_args!(

@@ -5,9 +5,10 @@ mod network;
 mod ngram;
 mod size;
 
+use anyhow::Context;
 use trace_core::numerics::entropy;
 use trace_core::{DensityModel, EventId, Vocabulary};
-use trace_models::check_replaceable;
+use trace_models::{OpenModel, check_replaceable};
 
 use crate::cli::{Backbone, TrainArgs};
 use crate::failure::Failure;
@@ -49,20 +50,33 @@ fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
         ("--learning-rate", args.learning_rate.is_some()),
         ("--weight-decay", args.weight_decay.is_some()),
         ("--optimiser", args.optimiser.is_some()),
+        ("--checkpoint-seconds", args.checkpoint_seconds.is_some()),
         ("--resume", args.resume),
     ];
-    let attention_flags = [("--heads", args.heads.is_some())];
     let wrong = match args.backbone {
         Backbone::Ngram => network_flags.iter().find(|(_, given)| *given).map(|(name, _)| *name),
         _ if args.order.is_some() => Some("--order"),
         Backbone::Llama => None,
         Backbone::Mamba | Backbone::Gru | Backbone::Lstm if args.feed_forward.is_some() => Some("--feed-forward"),
-        _ => attention_flags.iter().find(|(_, given)| *given).map(|(name, _)| *name),
+        _ => args.heads.map(|_| "--heads"),
     };
     match wrong {
         Some(name) => Err(Failure::usage(format!("{name}: means nothing to --backbone {}", args.backbone.name()))),
         None => Ok(()),
     }
+}
+
+/// The simulated process that made the log, if one is named; the entropy of any other model would say nothing.
+fn open_process(args: &TrainArgs) -> anyhow::Result<Option<OpenModel>> {
+    let Some(folder) = &args.process else { return Ok(None) };
+    let opened = trace_models::open(folder).context("--process")?;
+    if opened.model.backbone() != "scm" {
+        let (place, found) = (folder.display(), opened.model.backbone());
+        return Err(Failure::usage(format!(
+            "--process {place}: expected a simulated process, found a model ({found})"
+        )));
+    }
+    Ok(Some(opened))
 }
 
 /// Mean entropy of the process on these events: what no model can beat on them.

@@ -15,7 +15,7 @@ use trace_models::neural::train::{
 use trace_models::{ModelRecord, write_folder};
 
 use super::corpus::LogCorpus;
-use super::{process_entropy, size};
+use super::{open_process, process_entropy, size};
 use crate::cli::{OptimiserFlag, TrainArgs};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -28,13 +28,16 @@ const STEP_EVENTS: f64 = 1024.0;
 /// Chosen by the study in docs/measurements.md, like the size of a step.
 const RATE: f32 = 0.003;
 const DECAY: f32 = 0.1;
+const CHECKPOINT_SECONDS: f64 = 30.0;
+/// Bytes of attention weights that a training step may keep for one sequence.
+const MOST_SCORES: usize = 4 << 30;
 /// Without a limit: how often to go through the corpus, and how many events to train on at least and at most.
 const EPOCHS: usize = 20;
 const LEAST_EVENTS: usize = 300_000;
 const MOST_EVENTS: usize = 10_000_000;
 
 pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
-    let process = args.process.as_deref().map(trace_models::open).transpose().context("--process")?;
+    let process = open_process(args)?;
     let corpus = LogCorpus::open(&args.log)?;
     let types = corpus.vocabulary.len();
     say(
@@ -51,6 +54,7 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     };
     let length = length(args, &survey)?;
     let config = size::network(args, types, survey.training_events(), length)?;
+    check_scores(&config, length)?;
     let spec = spec(args, &survey, length)?;
     let settings = settings(args, &config, &spec, &survey);
     say(quiet, introduce(&config, &spec, &survey, entropy));
@@ -62,7 +66,15 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let mut observer = Observer::new(&checkpoints, &settings, fitness, types, quiet);
     let outcome = config.train(&corpus, &survey, &spec, state, &mut observer);
     observer.finish();
-    let trained = outcome?;
+    let trained = match outcome {
+        Ok(trained) => trained,
+        Err(error) => {
+            if !checkpoints.exists() {
+                checkpoints.remove()?; // nothing there to continue from
+            }
+            return Err(error.into());
+        }
+    };
     if trained.end == TrainEnd::Interrupted {
         let place = Checkpoints::place(&args.out);
         return Err(Failure::interrupted(format!(
@@ -86,9 +98,25 @@ fn length(args: &TrainArgs, survey: &Survey) -> anyhow::Result<usize> {
         Some(length) if !(2..=1 << 20).contains(&length) => {
             Err(Failure::usage(format!("--length: {length} is out of range; expected 2 to {}", 1 << 20)))
         }
-        Some(length) => Ok(length),
+        Some(length) => Ok(length.min(survey.longest.max(2))),
         None => Ok(survey.longest.clamp(2, LONGEST_WINDOW)),
     }
+}
+
+/// Refuses lengths whose attention weights no machine would hold.
+fn check_scores(config: &NetworkConfig, length: usize) -> anyhow::Result<()> {
+    if let NetworkConfig::Llama(config) = config {
+        let bytes = config.layers * config.heads * length * length * size_of::<f32>();
+        if bytes > MOST_SCORES {
+            return Err(Failure::usage(format!(
+                "--length {length}: a training step would keep {} GB of attention weights for one sequence; expected less \
+                 than {} GB, with shorter pieces, fewer heads or layers",
+                bytes >> 30,
+                MOST_SCORES >> 30
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn spec(args: &TrainArgs, survey: &Survey, length: usize) -> anyhow::Result<TrainSpec> {
@@ -120,7 +148,7 @@ fn spec(args: &TrainArgs, survey: &Survey, length: usize) -> anyhow::Result<Trai
     if !(rate > 0.0 && rate < 10.0) {
         return Err(Failure::usage(format!("--learning-rate: {rate} is out of range; expected more than 0, below 10")));
     }
-    let checkpoint_seconds = args.checkpoint_seconds;
+    let checkpoint_seconds = args.checkpoint_seconds.unwrap_or(CHECKPOINT_SECONDS);
     if !(0.0..1e6).contains(&checkpoint_seconds) {
         return Err(Failure::usage(format!(
             "--checkpoint-seconds: {checkpoint_seconds} is out of range; expected 0 or more"
@@ -147,7 +175,7 @@ fn settings(args: &TrainArgs, config: &NetworkConfig, spec: &TrainSpec, survey: 
         "held_out": args.held_out,
         "sequences": survey.sequences,
         "events": survey.events,
-        "event_counts": survey.counts,
+        "corpus": format!("{:016x}", survey.fingerprint),
     })
 }
 
@@ -248,23 +276,25 @@ fn describe(
         text += ", stopped because the held-out loss no longer fell";
     }
     let Some(loss) = fitness.held_out_loss else { return text + "; nothing was held out, so its fit is unknown" };
+    let mut remarks = String::new();
     text += &format!("\nheld-out loss {loss:.3} nats an event");
     if let Some(unigram) = fitness.unigram_loss {
         text += &format!("; frequencies alone {unigram:.3}");
         if loss > unigram - 0.01 {
-            text += "\nwarning: the model predicts no better than event frequencies; expect to find no causes with it";
+            remarks +=
+                "\nwarning: the model predicts no better than event frequencies; expect to find no causes with it";
         }
     }
     if let Some((order, floor)) = survey.ngram_loss {
         text += &format!("; {order}-gram {floor:.3}");
         if loss > floor {
-            text += "\nnote: counting n-grams predicts better; more training, or --backbone ngram, would help";
+            remarks += "\nnote: counting n-grams predicts better; more training, or --backbone ngram, would help";
         }
     }
     if let Some(score) = fitness.epsilon_hat(types) {
         text += &format!("; oracle score {score:.4} (0 is perfect, 1 a uniform guess)");
     }
-    text
+    text + &remarks
 }
 
 /// Seconds for people.

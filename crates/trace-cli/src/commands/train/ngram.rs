@@ -7,14 +7,14 @@ use trace_io::log::Unknown;
 use trace_models::ngram::{self, NgramSpec, TrainedNgram};
 use trace_models::write_folder;
 
-use super::process_entropy;
+use super::{open_process, process_entropy};
 use crate::cli::{Order, TrainArgs};
 use crate::commands::read_log;
 use crate::interrupt;
 use crate::progress::say;
 
 pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
-    let process = args.process.as_deref().map(trace_models::open).transpose().context("--process")?;
+    let process = open_process(args)?;
     let mut vocabulary = Vocabulary::named();
     let log = read_log(&args.log, &mut vocabulary, Unknown::Add)?;
     say(

@@ -78,6 +78,7 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
             bias: false,
             tied: false,
         }),
+        // N-grams are no network and do not come here.
         Backbone::Llama | Backbone::Ngram => NetworkConfig::Llama(LlamaConfig {
             tokens,
             width,

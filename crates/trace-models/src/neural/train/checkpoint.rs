@@ -4,7 +4,7 @@
 //! names them and is replaced in one move. Whatever moment a run is killed at, `state.json` names a complete file.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use crate::Error;
 use crate::tensors::{self, AnyTensor, Tensor, TensorFile};
 
 const STATE: &str = "state.json";
+const NEW: &str = "state.new";
 const LOCK: &str = "lock";
 
 #[derive(Serialize, Deserialize)]
@@ -113,7 +114,7 @@ impl Checkpoints {
             since_best: state.since_best,
             evaluations: state.evaluations,
         };
-        let (place, new) = (self.folder.join(STATE), self.folder.join("state.new"));
+        let (place, new) = (self.folder.join(STATE), self.folder.join(NEW));
         let text = serde_json::to_vec_pretty(&saved).map_err(|error| Error::folder(&place, error.to_string()))?;
         let write = |path: &Path| {
             let mut file = File::create(path)?;
@@ -139,10 +140,13 @@ impl Checkpoints {
 
     /// Forgets the run.
     pub fn clear(&self) -> Result<(), Error> {
-        match fs::remove_file(self.folder.join(STATE)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(&self.folder)(error)),
-            _ => self.drop_all_but(""),
+        for name in [STATE, NEW] {
+            match fs::remove_file(self.folder.join(name)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(&self.folder)(error)),
+                _ => {}
+            }
         }
+        self.drop_all_but("")
     }
 
     /// Forgets the run and takes the folder away.
@@ -151,7 +155,11 @@ impl Checkpoints {
         drop(self.lock);
         let lock = self.folder.join(LOCK);
         fs::remove_file(&lock).map_err(Error::io(&lock))?;
-        fs::remove_dir(&self.folder).map_err(Error::io(&self.folder))
+        match fs::remove_dir(&self.folder) {
+            // Whatever else lies there is not ours to remove.
+            Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => Err(Error::io(&self.folder)(error)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Sequences to train on, read again for every epoch, so that a corpus need not fit in memory.
 
+use std::hash::Hasher;
+
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use trace_core::EventId;
 use trace_core::random::{Purpose, Streams};
+use twox_hash::XxHash3_64;
 
 use super::step::Window;
 use crate::Error;
@@ -47,6 +50,8 @@ pub struct Survey {
     pub unigram_loss: Option<f64>,
     /// Order and held-out loss of the best n-gram.
     pub ngram_loss: Option<(usize, f64)>,
+    /// A hash of all sequences in order.
+    pub fingerprint: u64,
     cutoff: Option<u64>,
     seed: u64,
 }
@@ -68,18 +73,25 @@ impl Survey {
         }
         let (mut sequences, mut events, mut longest) = (0, 0, 0);
         let (mut least, mut most) = (u64::MAX, 0);
+        let mut usable = 0;
+        let mut hasher = XxHash3_64::new();
         for sequence in corpus.pass()? {
-            let length = sequence?.len();
-            let lot = lot(seed, sequences);
-            (least, most) = (least.min(lot), most.max(lot));
+            let sequence = sequence?;
+            hasher.write_usize(sequence.len());
+            sequence.iter().for_each(|event| hasher.write_u32(event.0));
+            if !sequence.is_empty() {
+                let lot = lot(seed, sequences);
+                (least, most) = (least.min(lot), most.max(lot));
+                usable += 1;
+            }
             sequences += 1;
-            events += length;
-            longest = longest.max(length);
+            events += sequence.len();
+            longest = longest.max(sequence.len());
         }
         let share = share.min(MOST_HELD_OUT as f64 / events.max(1) as f64);
         // At least one sequence is held out where any is to be, and at least one is left to train on.
         let cutoff = ((share * u64::MAX as f64) as u64).max(least).min(most.saturating_sub(1));
-        let cutoff = (share > 0.0 && sequences > 1).then_some(cutoff);
+        let cutoff = (share > 0.0 && usable > 1).then_some(cutoff);
         let mut survey = Self {
             sequences,
             events,
@@ -88,6 +100,7 @@ impl Survey {
             held_out: Vec::new(),
             unigram_loss: None,
             ngram_loss: None,
+            fingerprint: hasher.finish(),
             cutoff,
             seed,
         };

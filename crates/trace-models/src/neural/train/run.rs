@@ -197,13 +197,13 @@ pub(crate) fn run<A: Trainable>(
             seconds_left: run.seconds_left(),
             epoch: batches.epoch(),
         });
+        if stop {
+            end = TrainEnd::EarlyStop;
+            break;
+        }
         if !goes_on {
             observer.checkpoint(&run.state)?;
             end = TrainEnd::Interrupted;
-            break;
-        }
-        if stop {
-            end = TrainEnd::EarlyStop;
             break;
         }
         // Never more than a twentieth of the time goes into checkpoints.
@@ -212,6 +212,9 @@ pub(crate) fn run<A: Trainable>(
             observer.checkpoint(&run.state)?;
             (saved, saving) = (Instant::now(), began.elapsed());
         }
+    }
+    if end == TrainEnd::Complete {
+        run.measure_if_due(); // when the time ran out during the last measurement
     }
     let mut state = run.state;
     if state.best_loss.is_none() {
