@@ -288,7 +288,7 @@ fn models() {
     assert!(at.refuse("discover good.jsonl --model nowhere --out r.jsonl").contains("nowhere: not a model folder"));
     assert!(at.refuse("model info good.jsonl").contains("not a model folder"));
     at.write("model/config.json", "{\"model_type\": \"mystery\"}");
-    assert!(at.refuse("model info model").contains("model_type \"mystery\""));
+    assert!(at.refuse("model info model").contains("found \"mystery\""));
     at.simulate("--vocabulary 60 --memory 1 --length 8 --sequences 2 --redundancy 0.4 --truth none");
     let path = at.path("process/model.safetensors");
     let mut weights = std::fs::read(&path).unwrap();

@@ -78,7 +78,9 @@ impl Survey {
         for sequence in corpus.pass()? {
             let sequence = sequence?;
             hasher.write_usize(sequence.len());
-            sequence.iter().for_each(|event| hasher.write_u32(event.0));
+            for event in &sequence {
+                hasher.write_u32(event.0);
+            }
             if !sequence.is_empty() {
                 let lot = lot(seed, sequences);
                 (least, most) = (least.min(lot), most.max(lot));
