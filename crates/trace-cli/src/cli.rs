@@ -1,7 +1,10 @@
 //! The flags, as typed. Names and meanings are those of the library's settings and of the JSON keys.
 
+mod bench;
+
 use std::path::PathBuf;
 
+pub use bench::{BenchCommand, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
@@ -476,73 +479,6 @@ pub struct ModelInfoArgs {
     /// Model folder
     pub model: PathBuf,
     /// Print JSON instead of text
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum BenchCommand {
-    /// Training, inference and discovery beside PyTorch and the reference package
-    Speed(SpeedArgs),
-    /// One discovery with a large network of random weights
-    Scale(ScaleArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Makes a Python virtual environment and installs PyTorch, Transformers and seq2cause into it from the\n\
-                  package index: the only command that uses the network.\n\n\
-                  Example:\n  trace bench speed --no-reference"
-)]
-pub struct SpeedArgs {
-    /// Rounds of each measurement; the best counts
-    #[arg(long, default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
-    pub rounds: usize,
-    /// The virtual environment [default: one in the system's temporary folder]
-    #[arg(long, value_name = "DIR")]
-    pub venv: Option<PathBuf>,
-    /// Measure this program alone
-    #[arg(long)]
-    pub no_reference: bool,
-    /// Also write the figures to this file
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// One discovery, measured in this process
-    #[arg(long, hide = true)]
-    pub job: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Example:\n  trace bench scale --length 64 --particles 8 --layers 2")]
-pub struct ScaleArgs {
-    /// Number of event types
-    #[arg(long, default_value_t = 29_100, value_name = "V", allow_negative_numbers = true)]
-    pub vocabulary: usize,
-    /// Layers
-    #[arg(long, default_value_t = 12, value_name = "N", allow_negative_numbers = true)]
-    pub layers: usize,
-    /// Numbers in a hidden row
-    #[arg(long, default_value_t = 768, value_name = "D", allow_negative_numbers = true)]
-    pub width: usize,
-    /// Attention heads
-    #[arg(long, default_value_t = 12, value_name = "N", allow_negative_numbers = true)]
-    pub heads: usize,
-    /// Numbers in the feed-forward layers
-    #[arg(long, default_value_t = 2560, value_name = "F", allow_negative_numbers = true)]
-    pub feed_forward: usize,
-    /// Events in the sequence
-    #[arg(long, default_value_t = 128, value_name = "L", allow_negative_numbers = true)]
-    pub length: usize,
-    /// Replacements tried for each cause
-    #[arg(long, default_value_t = 64, value_name = "N", allow_negative_numbers = true)]
-    pub particles: usize,
-    /// Largest lag tested
-    #[arg(long, default_value_t = 6, value_name = "M", allow_negative_numbers = true)]
-    pub memory: usize,
-    /// The most memory to use, such as 2GB
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub max_memory: Option<Bytes>,
-    /// Print JSON instead of a line
     #[arg(long)]
     pub json: bool,
 }

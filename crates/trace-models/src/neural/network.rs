@@ -29,14 +29,11 @@ pub enum NetworkConfig {
     Lstm(RecurrentConfig),
 }
 
-/// Runs `$body` with `$network` as the network of a config.
-macro_rules! with_network {
-    ($config:expr, $network:ident => $body:expr) => {
+/// Runs `$body` with `$network` as the network of a config that has a backward pass, and `$other` with `$rest` as one
+/// that has none.
+macro_rules! with_trainable {
+    ($config:expr, $network:ident => $body:expr, $rest:ident => $other:expr) => {
         match $config {
-            NetworkConfig::Gpt2(config) => {
-                let $network = $crate::neural::gpt2::Gpt2::new(config.clone());
-                $body
-            }
             NetworkConfig::Llama(config) => {
                 let $network = $crate::neural::llama::Llama::new(config.clone());
                 $body
@@ -52,36 +49,22 @@ macro_rules! with_network {
             NetworkConfig::Lstm(config) => {
                 let $network = $crate::neural::lstm::Lstm::new(config.clone());
                 $body
+            }
+            NetworkConfig::Gpt2(config) => {
+                let $rest = $crate::neural::gpt2::Gpt2::new(config.clone());
+                $other
             }
         }
     };
 }
 
-/// Runs `$body` with `$network` as the network of a config that has a backward pass, and `$other` for the rest.
-macro_rules! with_trainable {
-    ($config:expr, $network:ident => $body:expr, $other:expr) => {
-        match $config {
-            NetworkConfig::Llama(config) => {
-                let $network = $crate::neural::llama::Llama::new(config.clone());
-                $body
-            }
-            NetworkConfig::Mamba(config) => {
-                let $network = $crate::neural::mamba::Mamba::new(config.clone());
-                $body
-            }
-            NetworkConfig::Gru(config) => {
-                let $network = $crate::neural::gru::Gru::new(config.clone());
-                $body
-            }
-            NetworkConfig::Lstm(config) => {
-                let $network = $crate::neural::lstm::Lstm::new(config.clone());
-                $body
-            }
-            NetworkConfig::Gpt2(_) => $other,
-        }
+/// Runs `$body` with `$network` as the network of a config.
+macro_rules! with_network {
+    ($config:expr, $network:ident => $body:expr) => {
+        $crate::neural::network::with_trainable!($config, $network => $body, $network => $body)
     };
 }
-pub(crate) use with_network;
+pub(crate) use {with_network, with_trainable};
 
 /// The fields of a JSON object.
 pub(crate) fn fields(object: Value) -> Map<String, Value> {
@@ -192,7 +175,7 @@ impl NetworkConfig {
                 let (loss, gradient) = gradients.compute(&network, weights, windows);
                 Ok((loss, gradient.to_vec()))
             },
-            Err(self.untrainable())
+            _network => Err(self.untrainable())
         )
     }
 
@@ -215,7 +198,7 @@ impl NetworkConfig {
                 }
                 Ok(loss)
             },
-            Err(self.untrainable())
+            _network => Err(self.untrainable())
         )
     }
 
@@ -260,7 +243,7 @@ impl NetworkConfig {
         with_trainable!(
             self,
             network => run(&network, corpus, survey, spec, state, observer),
-            Err(self.untrainable())
+            _network => Err(self.untrainable())
         )
     }
 }
