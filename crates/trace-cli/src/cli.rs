@@ -140,6 +140,9 @@ pub struct TrainArgs {
     /// Attention heads, of llama [default: by --size]
     #[arg(long, value_name = "N", help_heading = "Network", allow_negative_numbers = true)]
     pub heads: Option<usize>,
+    /// Numbers in a head, of llama; heads need not share the width out between them [default: width / heads]
+    #[arg(long, value_name = "D", help_heading = "Network", allow_negative_numbers = true)]
+    pub head_width: Option<usize>,
     /// Numbers in the feed-forward layers, of llama [default: by --size]
     #[arg(long, value_name = "F", help_heading = "Network", allow_negative_numbers = true)]
     pub feed_forward: Option<usize>,

@@ -42,6 +42,7 @@ fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
         ("--layers", args.layers.is_some()),
         ("--width", args.width.is_some()),
         ("--heads", args.heads.is_some()),
+        ("--head-width", args.head_width.is_some()),
         ("--feed-forward", args.feed_forward.is_some()),
         ("--steps", args.steps.is_some()),
         ("--minutes", args.minutes.is_some()),
@@ -58,6 +59,7 @@ fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
         _ if args.order.is_some() => Some("--order"),
         Backbone::Llama => None,
         Backbone::Mamba | Backbone::Gru | Backbone::Lstm if args.feed_forward.is_some() => Some("--feed-forward"),
+        Backbone::Mamba | Backbone::Gru | Backbone::Lstm if args.head_width.is_some() => Some("--head-width"),
         _ => args.heads.map(|_| "--heads"),
     };
     match wrong {

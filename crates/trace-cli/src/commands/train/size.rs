@@ -54,11 +54,19 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
     });
     let feed_forward = check("feed-forward", args.feed_forward, 1, 65_536)?
         .unwrap_or_else(|| (width * usual.feed_forward).div_ceil(usual.width));
-    if args.backbone == Backbone::Llama && !width.is_multiple_of(2 * heads) {
-        let reason =
-            format!("--width {width} with --heads {heads}: expected a width that gives each head an even part");
-        return Err(Failure::usage(reason));
-    }
+    let head_width = match check("head-width", args.head_width, 2, 1024)? {
+        Some(head_width) if !head_width.is_multiple_of(2) => {
+            return Err(Failure::usage(format!("--head-width: {head_width} is odd; expected an even number")));
+        }
+        Some(head_width) => head_width,
+        None if args.backbone == Backbone::Llama && !width.is_multiple_of(2 * heads) => {
+            let reason = format!(
+                "--width {width} with --heads {heads}: expected a width that gives each head an even part, or --head-width"
+            );
+            return Err(Failure::usage(reason));
+        }
+        None => width / heads,
+    };
     let tokens = types + 1;
     Ok(match args.backbone {
         Backbone::Gru | Backbone::Lstm => {
@@ -85,7 +93,7 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
             layers,
             heads,
             key_heads: heads,
-            head_width: width / heads,
+            head_width,
             feed_forward,
             rope_theta: 10_000.0,
             norm_epsilon: 1e-5,
