@@ -1,11 +1,13 @@
 //! The flags, as typed. Names and meanings are those of the library's settings and of the JSON keys.
 
 mod bench;
+mod explain;
 
 use std::path::PathBuf;
 
 pub use bench::{BenchCommand, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use explain::ExplainArgs;
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
 /// The whole command line.
@@ -37,6 +39,8 @@ pub enum Command {
     Train(TrainArgs),
     /// Find the causal graph of every sequence of a log
     Discover(DiscoverArgs),
+    /// Why one event of one sequence happened: its causes, and theirs, back to the roots
+    Explain(ExplainArgs),
     /// Merge results of many sequences into one graph over event types
     Aggregate(AggregateArgs),
     /// Score found edges against true ones
@@ -262,6 +266,9 @@ pub struct DiscoverArgs {
     pub cases: Vec<String>,
     #[command(flatten)]
     pub method: MethodArgs,
+    /// What is known beforehand about which types can cause which (TOML; docs/formats.md says how)
+    #[arg(long, value_name = "FILE")]
+    pub knowledge: Option<PathBuf>,
     /// Write every tested pair, kept or not, so that a threshold can be moved later
     #[arg(long)]
     pub all_pairs: bool,

@@ -37,6 +37,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Simulate(args) => commands::simulate::run(args, cli.quiet),
         Command::Train(args) => commands::train::run(args, cli.quiet),
         Command::Discover(args) => commands::discover::run(args, cli.quiet),
+        Command::Explain(args) => commands::explain::run(args),
         Command::Aggregate(args) => commands::aggregate::run(args, cli.quiet),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Export(args) => commands::export::run(args),

@@ -44,6 +44,7 @@ mod error;
 pub mod evaluation;
 mod event;
 mod graph;
+mod knowledge;
 mod model;
 pub mod numerics;
 pub mod random;
@@ -56,7 +57,10 @@ pub use discovery::{
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};
-pub use graph::{Edge, PairRecord, PopulationGraph, PopulationRule, SampleGraph, SummaryEdge, SummaryGraph};
+pub use graph::{
+    Chain, Edge, Explanation, PairRecord, PopulationGraph, PopulationRule, SampleGraph, SummaryEdge, SummaryGraph,
+};
+pub use knowledge::{Knowledge, LagRule, TypeSet, Verdict};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};
 pub use numerics::EventScore;
 pub use vocabulary::{EventName, Vocabulary};

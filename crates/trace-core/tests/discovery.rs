@@ -6,8 +6,8 @@ use std::ops::Range;
 use proptest::prelude::*;
 use trace_core::numerics::normalise;
 use trace_core::{
-    DensityModel, Discovery, Divergence, Error, EventId, EventSequence, History, Intervention, Memory, ModelError,
-    Particles, Position, Proposal, Threshold, reference,
+    DensityModel, Discovery, Divergence, Error, EventId, EventSequence, History, Intervention, Knowledge, LagRule,
+    Memory, ModelError, Particles, Position, Proposal, Threshold, TypeSet, Verdict, reference,
 };
 
 /// Scores every type by a hash of the last three events: no structure, full dependence, as sharp as asked for.
@@ -278,4 +278,51 @@ fn an_event_of_probability_zero_is_an_error_not_a_number() {
     let sequence = EventSequence::new("s", vec![EventId(0), EventId(1)]);
     let outcome = Discovery::new(&Impossible).run(&sequence);
     assert!(matches!(outcome, Err(Error::NotFinite { position: 1 })), "{outcome:?}");
+}
+
+/// Excluded pairs are left out and cost nothing; the others are what they are without knowledge, to the bit.
+#[test]
+fn knowledge_leaves_out_and_keeps_but_changes_no_number() {
+    let model = Hashed::new(12, 1.0);
+    let sequence = sequence(12, 24, 3);
+    let rule = LagRule { causes: TypeSet::All, effects: TypeSet::from_iter([sequence.events[5]]), least: 1, most: 2 };
+    let knowledge = Knowledge {
+        only_effects: (0..6).map(EventId).collect(),
+        forbidden: vec![(TypeSet::All, TypeSet::from_iter([EventId(7)]))],
+        required: [(EventId(8), EventId(9)), (EventId(9), EventId(8)), (EventId(10), EventId(11))]
+            .into_iter()
+            .collect(),
+        lags: vec![rule],
+        ..Knowledge::default()
+    };
+    for (history, intervention) in [
+        (History::Observed, Intervention::Atomic),
+        (History::Observed, Intervention::Staircase),
+        (History::Sampled, Intervention::Atomic),
+    ] {
+        let plain = Discovery::new(&model)
+            .history(history)
+            .context(1)
+            .intervention(intervention)
+            .proposal(Proposal::Uniform)
+            .particles(6)
+            .memory(4)
+            .threshold(1e9);
+        let without = plain.run(&sequence).unwrap();
+        let with = plain.knowledge(&knowledge).run(&sequence).unwrap();
+        let discovery = plain.knowledge(&knowledge);
+        let mut expected = without.graph.pairs().to_vec();
+        let verdict = |edge: &trace_core::Edge| discovery.verdict(&sequence, edge.cause, edge.effect);
+        let excluded: Vec<_> =
+            expected.iter().filter(|edge| verdict(edge) == Verdict::Excluded).map(|e| (e.cause, e.effect)).collect();
+        expected.retain(|edge| verdict(edge) != Verdict::Excluded);
+        for edge in &mut expected {
+            edge.required = verdict(edge) == Verdict::Required;
+            edge.kept = edge.required;
+        }
+        assert!(expected.iter().any(|edge| edge.kept) && excluded.len() > 20);
+        assert_eq!(with.graph.pairs(), expected);
+        assert_eq!(with.graph.excluded(), excluded);
+        assert!(with.branch_positions < without.branch_positions * 2 / 3);
+    }
 }

@@ -6,6 +6,7 @@
 
 mod error;
 pub mod export;
+pub mod knowledge;
 mod lines;
 pub mod log;
 mod name;

@@ -51,6 +51,9 @@ pub struct ResultSettings {
     pub threshold_rule: String,
     /// Seed of all random draws.
     pub seed: u64,
+    /// A hash of the prior knowledge, where there was any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knowledge: Option<String>,
 }
 
 fn fixed() -> String {
@@ -93,11 +96,13 @@ impl ResultSettings {
                 Threshold::Bound => "bound",
             }),
             seed: plan.seed,
+            knowledge: None,
         }
     }
 
-    /// The pairs of positions that a run with these settings tests in a sequence of `length` events.
-    pub fn tested_pairs(&self, length: usize) -> impl Iterator<Item = (u32, u32)> + use<> {
+    /// The pairs of positions that a run with these settings tests in a sequence of `length` events, as far as prior
+    /// knowledge does not exclude them.
+    pub fn tested_pairs(&self, length: usize) -> impl Iterator<Item = (u32, u32)> + Clone + use<> {
         let history = if self.history == "sampled" { History::Sampled } else { History::Observed };
         let first = trace_core::first_cause(usize::try_from(self.context).unwrap_or(usize::MAX), history);
         let memory = match self.memory {
@@ -202,6 +207,17 @@ pub struct ResultEdge {
     /// With `--all-pairs`: whether the pair is an edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<bool>,
+    /// What prior knowledge says of the pair, where it says anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knowledge: Option<KnownEdge>,
+}
+
+/// What prior knowledge says of a pair that was tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KnownEdge {
+    /// It is an edge, however strong.
+    Required,
 }
 
 impl ResultEdge {
@@ -221,6 +237,7 @@ impl ResultEdge {
             probability: self.probability,
             probability_replaced: self.probability_replaced,
             kept: self.is_kept(),
+            required: self.knowledge.is_some(),
         }
     }
 
@@ -239,6 +256,7 @@ impl ResultEdge {
             probability_replaced: edge.probability_replaced,
             tied: sequence.tied(edge.cause, edge.effect),
             kept: all_pairs.then_some(edge.kept),
+            knowledge: edge.required.then_some(KnownEdge::Required),
         }
     }
 }
@@ -299,6 +317,9 @@ pub struct ResultLine {
     pub skipped: Vec<u32>,
     /// The sample graph.
     pub edges: Vec<ResultEdge>,
+    /// Pairs of cause and effect that were not tested, because prior knowledge says that they are no edges.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<(u32, u32)>,
     /// The summary graph.
     pub summary: Vec<ResultSummary>,
 }
@@ -339,13 +360,20 @@ impl ResultLine {
             times: sequence.times.clone(),
             skipped: Vec::new(),
             edges,
+            excluded: graph.excluded().iter().map(|(cause, effect)| (cause.0, effect.0)).collect(),
             summary,
         }
     }
 
+    /// The pairs of positions that were tested.
+    pub fn tested_pairs(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
+        let excluded: FxHashSet<(u32, u32)> = self.excluded.iter().copied().collect();
+        self.settings.tested_pairs(self.events.len()).filter(move |pair| !excluded.contains(pair))
+    }
+
     /// Whether the line holds every tested pair, kept or not.
     pub fn has_all_pairs(&self) -> bool {
-        let tested = self.settings.tested_pairs(self.events.len()).count();
+        let tested = self.tested_pairs().count();
         self.edges.len() == tested && self.edges.iter().all(|edge| edge.kept.is_some())
     }
 
@@ -370,7 +398,7 @@ impl ResultLine {
         // Whether the run kept self-loops shows only where it found some.
         let self_loops = self.summary.iter().any(|edge| edge.cause == edge.effect);
         for edge in &mut self.edges {
-            edge.kept = Some(edge.strength > threshold);
+            edge.kept = Some(edge.knowledge == Some(KnownEdge::Required) || edge.strength > threshold);
         }
         let mut names: Vec<&Name> = Vec::new();
         let mut ids: FxHashMap<&Name, EventId> = FxHashMap::default();
@@ -395,6 +423,11 @@ impl ResultLine {
             return Some("skipped: expected ascending positions".to_owned());
         }
         let length = self.events.len();
+        if let Some((cause, effect)) =
+            self.excluded.iter().find(|(cause, effect)| cause >= effect || *effect as usize >= length)
+        {
+            return Some(format!("excluded: {cause} → {effect} does not fit a sequence of {length} events"));
+        }
         for edge in &self.edges {
             if edge.cause >= edge.effect || edge.effect as usize >= length || edge.lag != edge.effect - edge.cause {
                 return Some(format!(

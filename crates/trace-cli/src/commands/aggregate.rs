@@ -118,8 +118,10 @@ impl Merged {
 pub fn difference(found: &ResultSettings, expected: &ResultSettings) -> String {
     let object = |settings| serde_json::to_value(settings).unwrap_or_default();
     let (found, expected) = (object(found), object(expected));
-    let fields = found.as_object().into_iter().flatten().filter_map(|(name, value)| {
-        let other = &expected[name];
+    let names = [&found, &expected].into_iter().filter_map(|settings| settings.as_object()).flat_map(|map| map.keys());
+    let names: BTreeSet<&String> = names.collect();
+    let fields = names.into_iter().filter_map(|name| {
+        let (value, other) = (&found[name], &expected[name]);
         (value != other).then(|| format!("{name} is {value} instead of {other}"))
     });
     fields.collect::<Vec<_>>().join(", ")

@@ -80,8 +80,7 @@ impl Scored {
             })
             .collect();
         let candidates: Vec<Candidate<usize>> = line
-            .settings
-            .tested_pairs(length)
+            .tested_pairs()
             .map(|(cause, effect)| {
                 let pair = found.get(&(cause, effect));
                 Candidate {

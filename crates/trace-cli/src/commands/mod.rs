@@ -6,6 +6,7 @@ pub mod demo;
 mod device;
 pub mod discover;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 pub mod model;
 pub mod simulate;
@@ -13,7 +14,8 @@ pub mod train;
 
 use std::path::{Path, PathBuf};
 
-use trace_core::Vocabulary;
+use trace_core::{Knowledge, Vocabulary};
+use trace_io::knowledge;
 use trace_io::log::{self, EventLog, Unknown};
 use trace_io::output::same_file;
 
@@ -35,6 +37,11 @@ fn keep_inputs<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p PathBuf>)
         Some(_) => Err(Failure::usage(format!("{}: is read from, and would be written over", output.display()))),
         None => Ok(()),
     }
+}
+
+/// Reads prior knowledge, if there is any, with its hash.
+fn read_knowledge(path: Option<&Path>, vocabulary: &Vocabulary) -> anyhow::Result<Option<(Knowledge, String)>> {
+    Ok(path.map(|path| knowledge::read(path, vocabulary)).transpose()?)
 }
 
 /// Reads a whole log.

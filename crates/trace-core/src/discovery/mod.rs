@@ -34,7 +34,7 @@ pub use settings::{
 
 use crate::graph::{Edge, SampleGraph};
 use crate::random::Streams;
-use crate::{DensityModel, Error, EventSequence, Position, Reading};
+use crate::{DensityModel, Error, EventSequence, Knowledge, Lag, Position, Reading, Verdict};
 
 /// Finds what caused what in one sequence, with one model.
 ///
@@ -66,6 +66,7 @@ use crate::{DensityModel, Error, EventSequence, Position, Reading};
 pub struct Discovery<'m> {
     model: &'m dyn DensityModel,
     settings: Settings,
+    knowledge: Option<&'m Knowledge>,
 }
 
 /// What discovery found in one sequence.
@@ -85,7 +86,7 @@ impl<'m> Discovery<'m> {
 
     /// Discovery with these settings.
     pub const fn with_settings(model: &'m dyn DensityModel, settings: Settings) -> Self {
-        Self { model, settings }
+        Self { model, settings, knowledge: None }
     }
 
     /// Which positions are replaced.
@@ -151,6 +152,13 @@ impl<'m> Discovery<'m> {
         self
     }
 
+    /// What is known beforehand: excluded pairs are not tested, required ones kept.
+    #[must_use]
+    pub const fn knowledge(mut self, knowledge: &'m Knowledge) -> Self {
+        self.knowledge = Some(knowledge);
+        self
+    }
+
     /// The settings with every default filled in for this model.
     pub fn plan(&self) -> Result<Plan, Error> {
         self.settings.plan(self.model)
@@ -161,17 +169,39 @@ impl<'m> Discovery<'m> {
         let plan = self.plan()?;
         check(&plan, self.model, sequence)?;
         let (causes, branch_positions) = match plan.history {
-            History::Observed => run_observed(&plan, self.model, sequence)?,
-            History::Sampled => sampled::run(&plan, self.model, sequence)?,
+            History::Observed => run_observed(&plan, self, sequence)?,
+            History::Sampled => sampled::run(&plan, self, sequence)?,
         };
         let size = self.model.vocabulary_size();
-        let mut pairs = Vec::new();
+        let (mut pairs, mut excluded) = (Vec::new(), Vec::new());
         for cause in &causes {
-            for (lag, _) in (1..).zip(&cause.pairs) {
-                pairs.push(edge(&plan, size, cause, lag)?);
+            for lag in 1..=cause.pairs.len() {
+                if cause.excludes(lag) {
+                    excluded.push((Position(cause.position as u32), Position((cause.position + lag) as u32)));
+                } else {
+                    pairs.push(edge(&plan, size, cause, lag)?);
+                }
             }
         }
-        Ok(Discovered { graph: SampleGraph::new(sequence.events.clone(), pairs, plan.threshold), branch_positions })
+        let graph = SampleGraph::new(sequence.events.clone(), pairs, plan.threshold).with_excluded(excluded);
+        Ok(Discovered { graph, branch_positions })
+    }
+
+    /// What is known beforehand of a pair of positions of a sequence.
+    pub fn verdict(&self, sequence: &EventSequence, cause: Position, effect: Position) -> Verdict {
+        let Some(knowledge) = self.knowledge else { return Verdict::Open };
+        let event = |position: Position| sequence.events[position.index()];
+        knowledge.verdict(event(cause), event(effect), Lag(effect.0 - cause.0))
+    }
+
+    /// The candidate causes among these positions.
+    fn causes(&self, plan: &Plan, sequence: &EventSequence, positions: Range<usize>) -> Vec<Cause> {
+        let cause = |position: usize| {
+            let lags = plan.memory.within(sequence.events.len() - 1 - position);
+            let at = |lag: usize| Position((position + lag) as u32);
+            Cause::new(position, (1..=lags).map(|lag| self.verdict(sequence, at(0), at(lag))).collect())
+        };
+        positions.map(cause).collect()
     }
 }
 
@@ -189,11 +219,6 @@ fn check(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Res
         Some(position) => Err(Error::UnknownEvent { event: sequence.events[position].0, position, vocabulary }),
         None => Ok(()),
     }
-}
-
-/// The candidate causes among these positions.
-fn causes(plan: &Plan, length: usize, positions: Range<usize>) -> Vec<Cause> {
-    positions.map(|position| Cause::new(position, plan.memory.within(length - 1 - position))).collect()
 }
 
 /// Random draws or all types, in enough numbers for the last round.
@@ -217,7 +242,8 @@ fn population(plan: &Plan, size: usize) -> Option<usize> {
     plan.finite_population().then_some(size)
 }
 
-fn run_observed(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Result<(Vec<Cause>, u64), Error> {
+fn run_observed(plan: &Plan, discovery: &Discovery<'_>, sequence: &EventSequence) -> Result<(Vec<Cause>, u64), Error> {
+    let model = discovery.model;
     let length = sequence.events.len();
     let reading = model.read(&sequence.events)?;
     let draws = draws(plan, model, sequence)?;
@@ -226,7 +252,7 @@ fn run_observed(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence)
     let groups = starts
         .into_par_iter()
         .map(|start| {
-            let mut group = causes(plan, length, start..(start + together).min(length - 1));
+            let mut group = discovery.causes(plan, sequence, start..(start + together).min(length - 1));
             let work = run_group(plan, model.vocabulary_size(), &*reading, &draws, &mut group)?;
             Ok((group, work))
         })
@@ -253,8 +279,8 @@ fn run_group(
     let mut work = 0;
     let mut from = 0;
     for total in totals {
-        let most =
-            causes.iter().map(|cause| Ok(at(cause.position)?.events.len())).collect::<Result<Vec<_>, Error>>()?;
+        let open = causes.iter().filter(|cause| cause.open > 0);
+        let most = open.map(|cause| Ok(at(cause.position)?.events.len())).collect::<Result<Vec<_>, Error>>()?;
         let total = total.min(most.into_iter().max().unwrap_or(0));
         while from < total {
             let spans: Vec<Span> = causes.iter().map(Cause::span).collect();
@@ -281,7 +307,10 @@ fn run_group(
 fn close_decided(plan: &Plan, size: usize, causes: &mut [Cause]) -> bool {
     let population = population(plan, size);
     for cause in causes.iter_mut() {
-        while cause.open > 0 && cause.pairs[cause.open - 1].is_decided(plan.threshold, population) {
+        let decided = |cause: &Cause, lag: usize| {
+            cause.excludes(lag) || cause.pairs[lag - 1].is_decided(plan.threshold, population)
+        };
+        while cause.open > 0 && decided(cause, cause.open) {
             cause.open -= 1;
         }
     }
@@ -299,6 +328,7 @@ fn edge(plan: &Plan, size: usize, cause: &Cause, lag: usize) -> Result<Edge, Err
     if pair.count == 0 || !(pair.strength.is_finite() && pair.log_ratio().is_finite()) {
         return Err(Error::NotFinite { position: effect });
     }
+    let required = cause.verdicts[lag - 1] == Verdict::Required;
     Ok(Edge {
         cause: Position(cause.position as u32),
         effect: Position(effect as u32),
@@ -308,6 +338,7 @@ fn edge(plan: &Plan, size: usize, cause: &Cause, lag: usize) -> Result<Edge, Err
         log_ratio: pair.log_ratio(),
         probability: pair.probability,
         probability_replaced: pair.probability_replaced,
-        kept: pair.strength > plan.threshold,
+        kept: required || pair.strength > plan.threshold,
+        required,
     })
 }

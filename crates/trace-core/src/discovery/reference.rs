@@ -10,7 +10,7 @@ use super::settings::{Divergence, History, Intervention, Schedule};
 use super::{Discovery, Proposal, draws, population, sampled};
 use crate::graph::Edge;
 use crate::numerics::{EventScore, bernoulli_divergence, divergence};
-use crate::{Error, EventId, EventSequence, ModelError, Position};
+use crate::{Error, EventId, EventSequence, ModelError, Position, Verdict};
 
 /// One candidate edge from its first `particles` draws (all types, where the settings enumerate them).
 pub fn pair(
@@ -74,16 +74,19 @@ pub fn pair(
         Schedule::Enumerate => 0.0,
         Schedule::Rounds(_) => (variance / n * unseen.max(0.0)).sqrt(),
     };
+    let (cause, effect) = (Position(cause as u32), Position(effect as u32));
+    let required = discovery.verdict(sequence, cause, effect) == Verdict::Required;
     Ok(Edge {
-        cause: Position(cause as u32),
-        effect: Position(effect as u32),
+        cause,
+        effect,
         strength,
         std_error,
         particles: samples.len() as u32,
         log_ratio: mean(|s| s.2) - mean(|s| s.3),
         probability: mean(|s| s.2.exp()),
         probability_replaced: mean(|s| s.3.exp()),
-        kept: strength > plan.threshold,
+        kept: required || strength > plan.threshold,
+        required,
     })
 }
 

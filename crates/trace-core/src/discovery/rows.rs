@@ -12,7 +12,7 @@ use super::settings::{Divergence, Intervention, Plan};
 use super::statistics::{PairStatistics, Sample};
 use crate::model::{Branches, Measure, Reading, Scores};
 use crate::numerics::{bernoulli_divergence, divergence};
-use crate::{EventId, ModelError};
+use crate::{EventId, ModelError, Verdict};
 
 /// A candidate cause and what is known of its effects so far.
 #[derive(Debug)]
@@ -20,14 +20,22 @@ pub(super) struct Cause {
     pub(super) position: usize,
     /// One for each lag from 1.
     pub(super) pairs: Vec<PairStatistics>,
+    /// What is known of each beforehand.
+    pub(super) verdicts: Vec<Verdict>,
     /// The largest lag still to be scored; 0 when all are decided.
     pub(super) open: usize,
 }
 
 impl Cause {
-    /// A cause whose effects lie up to `lags` later.
-    pub(super) fn new(position: usize, lags: usize) -> Self {
-        Self { position, pairs: vec![PairStatistics::default(); lags], open: lags }
+    /// A cause with what is known of its effects at lags from 1 on.
+    pub(super) fn new(position: usize, verdicts: Vec<Verdict>) -> Self {
+        let open = verdicts.iter().rposition(|verdict| *verdict != Verdict::Excluded).map_or(0, |last| last + 1);
+        Self { position, pairs: vec![PairStatistics::default(); verdicts.len()], verdicts, open }
+    }
+
+    /// Whether prior knowledge keeps a lag from being tested.
+    pub(super) fn excludes(&self, lag: usize) -> bool {
+        self.verdicts[lag - 1] == Verdict::Excluded
     }
 
     /// What is still to be scored of it.

@@ -14,16 +14,20 @@ use super::proposal::{Draws, Replacements};
 use super::rows::{Batch, Buffers, Cause, Span, TokenSlice};
 use super::settings::{Plan, Schedule};
 use super::statistics::Sample;
-use super::{causes, close_decided, draws, model_table};
+use super::{Discovery, close_decided, draws, model_table};
 use crate::random::{Purpose, Streams};
 use crate::{DensityModel, Error, EventId, EventSequence, ModelError};
 
 /// Particles whose samples are held at a time.
 const PARTICLES_PER_STEP: usize = 16;
 
-pub(super) fn run(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Result<(Vec<Cause>, u64), Error> {
-    let length = sequence.events.len();
-    let mut causes = causes(plan, length, plan.first_cause()..length - 1);
+pub(super) fn run(
+    plan: &Plan,
+    discovery: &Discovery<'_>,
+    sequence: &EventSequence,
+) -> Result<(Vec<Cause>, u64), Error> {
+    let model = discovery.model;
+    let mut causes = discovery.causes(plan, sequence, plan.first_cause()..sequence.events.len() - 1);
     let draws = draws(plan, model, sequence)?;
     let Schedule::Rounds(totals) = &plan.schedule else {
         return Err(Error::setting("particles", "all does not go with a sampled history"));

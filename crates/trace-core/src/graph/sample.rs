@@ -22,8 +22,10 @@ pub struct Edge {
     pub probability: f64,
     /// Its mean probability with the cause replaced.
     pub probability_replaced: f64,
-    /// Whether the strength exceeds the threshold.
+    /// Whether the strength exceeds the threshold, or the edge is known beforehand.
     pub kept: bool,
+    /// Whether the edge is known beforehand, so that its strength did not decide.
+    pub required: bool,
 }
 
 impl Edge {
@@ -38,13 +40,20 @@ impl Edge {
 pub struct SampleGraph {
     events: Vec<EventId>,
     pairs: Vec<Edge>,
+    excluded: Vec<(Position, Position)>,
     threshold: f64,
 }
 
 impl SampleGraph {
     /// A graph of tested pairs, in order of cause and lag.
     pub fn new(events: Vec<EventId>, pairs: Vec<Edge>, threshold: f64) -> Self {
-        Self { events, pairs, threshold }
+        Self { events, pairs, excluded: Vec::new(), threshold }
+    }
+
+    /// The same graph, with the pairs that prior knowledge kept from being tested.
+    #[must_use]
+    pub fn with_excluded(self, excluded: Vec<(Position, Position)>) -> Self {
+        Self { excluded, ..self }
     }
 
     /// The events at the nodes.
@@ -62,7 +71,12 @@ impl SampleGraph {
         &self.pairs
     }
 
-    /// The edges: pairs whose strength exceeds the threshold.
+    /// Pairs of cause and effect that were not tested, because prior knowledge says that they are no edges.
+    pub fn excluded(&self) -> &[(Position, Position)] {
+        &self.excluded
+    }
+
+    /// The edges: pairs whose strength exceeds the threshold, and those known beforehand.
     pub fn edges(&self) -> impl Iterator<Item = &Edge> {
         self.pairs.iter().filter(|pair| pair.kept)
     }

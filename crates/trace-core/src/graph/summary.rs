@@ -78,6 +78,7 @@ mod tests {
             probability: 0.5,
             probability_replaced: 0.1,
             kept,
+            required: false,
         }
     }
 

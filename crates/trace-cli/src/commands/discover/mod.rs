@@ -6,7 +6,7 @@ mod resume;
 
 use std::path::{Path, PathBuf};
 
-use trace_core::Discovery;
+use trace_core::{Discovery, EventSequence, Position, Verdict};
 use trace_io::log::{EventLog, Unknown};
 use trace_io::output::{PartialFile, check_writable, partial_path, same_file};
 use trace_io::population::PopulationFile;
@@ -14,7 +14,7 @@ use trace_io::result::{ResultModel, ResultOptions, ResultSettings};
 
 use self::pipeline::{Ended, Job, Outcome, State};
 use self::resume::Found;
-use super::{device, read_log};
+use super::{device, read_knowledge, read_log};
 use crate::cli::{DiscoverArgs, UnknownEvents};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -30,6 +30,7 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
         UnknownEvents::Error => Unknown::Refuse,
         UnknownEvents::Skip => Unknown::Skip,
     };
+    let knowledge = read_knowledge(args.knowledge.as_deref(), &opened.vocabulary)?;
     let mut vocabulary = opened.vocabulary.clone();
     let mut log = read_log(&args.log, &mut vocabulary, unknown)?;
     let short = choose(&mut log, &args.cases, plan.shortest(), opened.model.max_length())?;
@@ -40,10 +41,16 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
         set.map_err(|error| Failure::usage(format!("--max-memory: {error}")))?;
     }
 
+    let mut discovery = Discovery::with_settings(&*opened.model, args.method.settings());
+    let mut settings = ResultSettings::new(&plan);
+    if let Some((knowledge, hash)) = &knowledge {
+        discovery = discovery.knowledge(knowledge);
+        settings.knowledge = Some(hash.clone());
+    }
     let job = Job {
-        discovery: Discovery::with_settings(&*opened.model, args.method.settings()),
+        discovery,
         log: &log,
-        settings: ResultSettings::new(&plan),
+        settings,
         model: ResultModel::new(&*opened.model, Some(opened.fingerprint.clone())),
         vocabulary: &vocabulary,
         options: ResultOptions { all_pairs: args.all_pairs, self_loops: args.self_loops },
@@ -200,7 +207,19 @@ fn describe(job: &Job<'_>, state: &State, out: &Path, short: usize, seconds: f64
     if skipped > 0 {
         text += &format!("; {skipped} events the model does not know were left out");
     }
-    let tested: usize = job.log.sequences.iter().map(|s| job.settings.tested_pairs(s.events.len()).count()).sum();
+    let open = |sequence: &EventSequence, (cause, effect)| {
+        job.discovery.verdict(sequence, Position(cause), Position(effect)) != Verdict::Excluded
+    };
+    let count = |sequence: &EventSequence| {
+        let pairs = job.settings.tested_pairs(sequence.events.len());
+        let total = pairs.clone().count();
+        (total, pairs.filter(|pair| open(sequence, *pair)).count())
+    };
+    let counts = job.log.sequences.iter().map(count);
+    let (total, tested) = counts.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
+    if tested < total {
+        text += &format!("; {} of {total} pairs excluded by knowledge", total - tested);
+    }
     if state.edges * 2 > tested {
         text += &format!(
             "\nnote: {:.0} % of the tested pairs are edges: in a log this regular almost every event depends on those \
