@@ -227,7 +227,7 @@ pub enum Size {
     Tiny,
     /// 2 layers, width 128
     Small,
-    /// 1 layer, width 256: the best fit per minute on large logs
+    /// 1 layer, width 512: the best fit per minute on large logs
     Base,
     /// 4 layers, width 512
     Large,

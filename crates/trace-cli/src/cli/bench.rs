@@ -65,6 +65,9 @@ pub struct ScaleArgs {
     /// Largest lag tested
     #[arg(long, default_value_t = 6, value_name = "M", allow_negative_numbers = true)]
     pub memory: usize,
+    /// Events at the start that are neither causes nor effects: measures the causes after them alone
+    #[arg(long, default_value_t = 0, value_name = "C", allow_negative_numbers = true)]
+    pub context: usize,
     /// The most memory to use, such as 2GB
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub max_memory: Option<Bytes>,

@@ -288,6 +288,48 @@ dispatched! {
     }
 }
 
+/// What a softmax over tiles keeps of one row: its largest score so far, and the sum of `e^(score − largest)`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SoftSum {
+    pub(crate) high: f32,
+    pub(crate) sum: f64,
+}
+
+impl SoftSum {
+    /// Of no scores at all.
+    pub(crate) const EMPTY: Self = Self { high: f32::NEG_INFINITY, sum: 0.0 };
+}
+
+dispatched! {
+    /// Takes one more tile of scores into the softmax of each row. Of the tile's `columns`, the first row sees `first`
+    /// and each next row one more. The scores become `e^(score − largest so far)`, and what earlier tiles have
+    /// added to the row's `width` outputs is brought down to the same scale.
+    pub(crate) fn fold_scores<'k>(
+        scores: &'k mut [f32],
+        columns: usize,
+        first: usize,
+        states: &'k mut [SoftSum],
+        out: &'k mut [f32],
+        width: usize,
+    ) -> () {
+        let rows = scores.chunks_exact_mut(columns).zip(states).zip(out.chunks_exact_mut(width));
+        for (index, ((row, state), out)) in rows.enumerate() {
+            let (row, rest) = row.split_at_mut(first.saturating_add(index).min(columns));
+            rest.fill(0.0);
+            let high = maximum_of(row);
+            if high > state.high {
+                let factor = f64::from(state.high - high).exp();
+                state.high = high;
+                state.sum *= factor;
+                for x in out {
+                    *x *= factor as f32;
+                }
+            }
+            state.sum += exponentiate_of(row, state.high);
+        }
+    }
+}
+
 /// Where one branch's numbers lie in the rows of a head: how far apart rows are, and how many numbers count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnShape {

@@ -26,6 +26,9 @@ pub(crate) trait Architecture: Send + Sync {
     /// How rows must lie.
     const ORDER: Order;
 
+    /// Gives freshly drawn weights what chance would take long to find.
+    fn begin(&self, _weights: &mut [f32]) {}
+
     /// The tensors.
     fn layout(&self) -> &Layout;
     /// Numbers in a hidden row.

@@ -12,8 +12,10 @@
 use super::architecture::room;
 use super::rows::Group;
 use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
-use crate::kernels::single::{self, OwnShape};
+use crate::kernels::single::{self, OwnShape, SoftSum};
 
+/// A longer past than this is gone through in tiles of so many tokens, which stay in a core's cache.
+const PAST_TILE: usize = 512;
 /// Branches of at least this many steps use matrix products for their own part.
 const PRODUCT_STEPS: usize = 12;
 
@@ -44,6 +46,11 @@ impl Heads {
 
     fn scale(&self) -> f32 {
         1.0 / (self.width as f32).sqrt()
+    }
+
+    /// Numbers held for the scores of one row after a past of this many tokens.
+    pub(crate) fn scores(&self, past: usize) -> usize {
+        if past > PAST_TILE { self.width + PAST_TILE } else { past }
     }
 
     /// Scores that a backward pass needs of a group.
@@ -92,6 +99,9 @@ pub(crate) fn forward(
     let each = count * steps * columns;
     if each == 0 {
         return;
+    }
+    if let Some(cache) = past.filter(|_| start > PAST_TILE && !keep) {
+        return forward_tiled(heads, group, cache, rows, out, scores);
     }
     let scores = room(scores, if keep { heads.queries * each } else { each });
     for head in 0..heads.queries {
@@ -149,6 +159,55 @@ pub(crate) fn forward(
                 let values = Matrix::strided(&rows[value..], steps, heads.width, heads.row());
                 let out = MatrixMut::strided(&mut out[query..], steps, heads.width, heads.out());
                 multiply(out, old, 1.0, weights, values);
+            }
+        }
+    }
+}
+
+/// [`forward`] after a long past: the softmax runs over tiles of it, with weights relative to the largest score so far,
+/// and is normalised at the end. Memory for one tile instead of the whole past.
+fn forward_tiled(heads: &Heads, group: &Group, cache: &Cache, rows: &[f32], out: &mut [f32], scratch: &mut Vec<f32>) {
+    let Group { start, steps, count, .. } = *group;
+    let (all, width) = (count * steps, heads.width);
+    let scratch = room(scratch, all * (width + PAST_TILE.max(steps)));
+    let (sums, scores) = scratch.split_at_mut(all * width);
+    let mut states = vec![SoftSum::EMPTY; all];
+    let key_row = heads.keys * width;
+    for head in 0..heads.queries {
+        let (query, key, value) = heads.places(head);
+        let past_key = key - heads.out();
+        let queries = Matrix::strided(&rows[query..], all, width, heads.row());
+        sums.fill(0.0);
+        states.fill(SoftSum::EMPTY);
+        for from in (0..start).step_by(PAST_TILE) {
+            let tile = PAST_TILE.min(start - from);
+            let at = from * key_row + past_key;
+            let keys = Matrix::strided(&cache.keys[at..], tile, width, key_row).transposed();
+            let scores = &mut scores[..all * tile];
+            multiply(MatrixMut::new(scores, all, tile), Old::Replace, heads.scale(), queries, keys);
+            single::fold_scores(scores, tile, tile, &mut states, sums, width);
+            let values = Matrix::strided(&cache.values[at..], tile, width, key_row);
+            multiply(MatrixMut::new(sums, all, width), Old::Add, 1.0, Matrix::new(scores, all, tile), values);
+        }
+        for branch in 0..count {
+            let rows = &rows[branch * steps * heads.row()..][..steps * heads.row()];
+            let sums = &mut sums[branch * steps * width..][..steps * width];
+            let scores = &mut scores[..steps * steps];
+            let part = |at: usize| Matrix::strided(&rows[at..], steps, width, heads.row());
+            multiply(
+                MatrixMut::new(scores, steps, steps),
+                Old::Replace,
+                heads.scale(),
+                part(query),
+                part(key).transposed(),
+            );
+            single::fold_scores(scores, steps, 1, &mut states[branch * steps..][..steps], sums, width);
+            multiply(MatrixMut::new(sums, steps, width), Old::Add, 1.0, Matrix::new(scores, steps, steps), part(value));
+        }
+        for ((sums, state), out) in sums.chunks_exact(width).zip(&states).zip(out.chunks_exact_mut(heads.out())) {
+            let inverse = (1.0 / state.sum) as f32;
+            for (out, sum) in out[query..query + width].iter_mut().zip(sums) {
+                *out = sum * inverse;
             }
         }
     }
@@ -222,6 +281,21 @@ impl Rotary {
         }
     }
 
+    /// A query, as pairs of numbers, and the first number of each pair of a key, that make a head look `lag` tokens
+    /// back wherever it stands: the tokens beside that one score lower by `margin`. Pairs that turn too slowly to
+    /// matter within some hundred tokens take no part.
+    pub(crate) fn look_back(&self, lag: usize, margin: f32) -> Vec<((f32, f32), f32)> {
+        let fast = |frequency: &&f32| **frequency > 0.02;
+        let drop: f32 = self.frequencies.iter().filter(fast).map(|frequency| 1.0 - frequency.cos()).sum();
+        let scale = (2.0 * self.frequencies.len() as f32).sqrt();
+        let size = (margin * scale / drop).sqrt();
+        let pair = |frequency: &f32| {
+            let (sine, cosine) = (lag as f32 * frequency).sin_cos();
+            ((size * cosine, -size * sine), size)
+        };
+        self.frequencies.iter().filter(fast).map(pair).collect()
+    }
+
     /// Rotates the queries and keys of all rows of a group, each by its position; `turn` is −1 to undo it.
     pub(crate) fn rotate(&self, turns: &Turns, heads: &Heads, group: &Group, rows: &mut [f32], turn: f32) {
         let rotated = (heads.queries + heads.keys) * heads.width;
@@ -230,6 +304,97 @@ impl Rotary {
             let position = (group.start + index % group.steps) * half;
             let (cosines, sines) = (&turns.cosines[position..][..half], &turns.sines[position..][..half]);
             single::rotate(&mut row[..rotated], cosines, sines, turn);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers without a pattern.
+    fn numbers(count: usize, salt: u32) -> Vec<f32> {
+        let mix = |i: u32| (i.wrapping_add(salt)).wrapping_mul(2_654_435_761) ^ (i.wrapping_mul(40_503) >> 3);
+        (0..count as u32).map(|i| ((mix(i) >> 8) % 2000) as f32 / 500.0 - 2.0).collect()
+    }
+
+    /// Attention written out, in f64.
+    fn plain(heads: &Heads, group: &Group, cache: &Cache, rows: &[f32]) -> Vec<f64> {
+        let mut out = vec![0.0; group.count * group.steps * heads.out()];
+        let key_row = heads.keys * heads.width;
+        for (index, out) in out.chunks_exact_mut(heads.out()).enumerate() {
+            let (branch, step) = (index / group.steps, index % group.steps);
+            for head in 0..heads.queries {
+                let (query, key, value) = heads.places(head);
+                let query = &rows[index * heads.row() + query..][..heads.width];
+                let past = (0..group.start).map(|t| {
+                    let at = t * key_row + key - heads.out();
+                    (&cache.keys[at..][..heads.width], &cache.values[at..][..heads.width])
+                });
+                let own = (0..=step).map(|u| {
+                    let row = &rows[(branch * group.steps + u) * heads.row()..];
+                    (&row[key..][..heads.width], &row[value..][..heads.width])
+                });
+                let seen: Vec<_> = past.chain(own).collect();
+                let product = |key: &[f32]| -> f64 { query.iter().zip(key).map(|(a, b)| f64::from(a * b)).sum() };
+                let weights: Vec<f64> =
+                    seen.iter().map(|(key, _)| (product(key) / (heads.width as f64).sqrt()).exp()).collect();
+                let total: f64 = weights.iter().sum();
+                for (weight, (_, values)) in weights.iter().zip(&seen) {
+                    for (out, value) in out[head * heads.width..].iter_mut().zip(*values) {
+                        *out += weight / total * f64::from(*value);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// Short and long pasts, short and long branches, shared key heads.
+    #[test]
+    fn branches_attend_to_the_past_and_to_themselves() {
+        let heads = Heads { queries: 4, keys: 2, width: 8 };
+        for (start, steps, count) in
+            [(0, 3, 2), (7, 3, 2), (PAST_TILE, 5, 3), (2 * PAST_TILE + 77, 5, 3), (PAST_TILE + 1, 40, 1)]
+        {
+            let group = Group { index: 0, start, steps, count, branch: 0, row: 0 };
+            let mut cache = Cache::default();
+            cache.extend(&heads, &numbers(start * heads.row(), 1));
+            let rows = numbers(count * steps * heads.row(), 2);
+            let mut out = vec![f32::NAN; count * steps * heads.out()];
+            forward(&heads, &group, Some(&cache), &rows, &mut out, &mut Vec::new(), false);
+            for (found, expected) in out.iter().zip(plain(&heads, &group, &cache, &rows)) {
+                assert!((f64::from(*found) - expected).abs() < 2e-5, "past {start}: {found} instead of {expected}");
+            }
+        }
+    }
+
+    /// Wherever a head stands, the token so far back has the highest score, and its neighbours have less by the margin.
+    #[test]
+    fn a_head_that_looks_back_scores_that_token_highest() {
+        let heads = Heads { queries: 1, keys: 1, width: 16 };
+        let rotary = Rotary::new(heads.width, 10_000.0);
+        let mut turns = Turns::default();
+        rotary.prepare(&mut turns, 40);
+        for lag in [1, 2, 5] {
+            let mut row = vec![0.0; heads.row()];
+            for (i, ((low, high), key)) in rotary.look_back(lag, 2.0).into_iter().enumerate() {
+                (row[i], row[i + 8], row[heads.width + i]) = (low, high, key);
+            }
+            let mut rows: Vec<f32> = (0..40).flat_map(|_| row.clone()).collect();
+            let group = Group { index: 0, start: 0, steps: 40, count: 1, branch: 0, row: 0 };
+            rotary.rotate(&turns, &heads, &group, &mut rows, 1.0);
+            let score = |t: usize, u: usize| -> f32 {
+                let (query, key) = (&rows[t * heads.row()..][..16], &rows[u * heads.row() + 16..][..16]);
+                query.iter().zip(key).map(|(a, b)| a * b).sum::<f32>() * heads.scale()
+            };
+            for t in [12, 30] {
+                let at = t - lag;
+                for near in [at - 1, at + 1] {
+                    assert!((score(t, at) - score(t, near) - 2.0).abs() < 1e-3);
+                }
+                assert!((0..=t).filter(|u| *u != at).all(|u| score(t, u) < score(t, at) - 1.5), "lag {lag} at {t}");
+            }
         }
     }
 }

@@ -219,7 +219,11 @@ impl Architecture for Gpt2 {
 
     fn cost(&self, tokens: usize) -> (usize, usize) {
         let cache = self.config.layers * tokens * 2 * self.heads.out();
-        let row = 3 * self.config.width + self.heads.row() + self.heads.out() + self.config.feed_forward + tokens;
+        let row = 3 * self.config.width
+            + self.heads.row()
+            + self.heads.out()
+            + self.config.feed_forward
+            + self.heads.scores(tokens);
         (cache * size_of::<f32>(), row * size_of::<f32>())
     }
 

@@ -155,6 +155,13 @@ pub(crate) struct Llama {
     head: Range<usize>,
 }
 
+/// Spread of fresh embeddings, and the number that all of them share.
+const EMBEDDED: f32 = 0.5;
+const CONSTANT: f32 = 2.0;
+/// How far back the heads of a fresh network look, and how sharply.
+const FURTHEST: usize = 16;
+const MARGIN: f32 = 2.0;
+
 impl Llama {
     pub(crate) fn new(config: LlamaConfig) -> Self {
         let LlamaConfig { tokens, width, feed_forward, head_width, .. } = config;
@@ -163,7 +170,7 @@ impl Llama {
         let normal = |inputs: usize| Start::Normal((1.0 / inputs as f32).sqrt());
         // What is added to the residual starts small, so that depth does not make it grow.
         let added = |inputs: usize| Start::Normal((0.5 / (inputs * config.layers) as f32).sqrt());
-        let embedding = layout.add("model.embed_tokens.weight", &[tokens, width], Role::Table, Start::Normal(0.5));
+        let embedding = layout.add("model.embed_tokens.weight", &[tokens, width], Role::Table, Start::Normal(EMBEDDED));
         let layers = (0..config.layers)
             .map(|index| {
                 let mut add = |name: &str, shape: &[usize], role, start| {
@@ -234,6 +241,31 @@ impl Architecture for Llama {
         &self.layout
     }
 
+    /// Every event starts with the same number in its first place, and the heads of the first layer turn it into a
+    /// look at the event one before the last, two before it, and so on. Which types follow which at such lags is then learnt
+    /// from the first step on, instead of after the heads have found somewhere to look.
+    fn begin(&self, weights: &mut [f32]) {
+        let width = self.config.width;
+        for row in weights[self.embedding.clone()].chunks_exact_mut(width) {
+            row[0] = CONSTANT;
+        }
+        // What the first norm makes of it beside numbers of spread EMBEDDED.
+        let seen = CONSTANT / (EMBEDDED * EMBEDDED + CONSTANT * CONSTANT / width as f32).sqrt();
+        let Some(layer) = self.layers.first() else { return };
+        let (queries, rest) = weights[layer.qkv.clone()].split_at_mut(self.heads.out() * width);
+        let half = self.heads.width / 2;
+        for head in 0..self.heads.queries {
+            let key = head / (self.heads.queries / self.heads.keys);
+            for (i, (query, size)) in self.rotary.look_back(1 + head % FURTHEST, MARGIN).into_iter().enumerate() {
+                let set = |at: usize, value: f32, table: &mut [f32]| table[at * width] = value / seen;
+                set(head * self.heads.width + i, query.0, queries);
+                set(head * self.heads.width + half + i, query.1, queries);
+                set(key * self.heads.width + i, size, rest);
+                set(key * self.heads.width + half + i, 0.0, rest);
+            }
+        }
+    }
+
     fn width(&self) -> usize {
         self.config.width
     }
@@ -256,7 +288,11 @@ impl Architecture for Llama {
 
     fn cost(&self, tokens: usize) -> (usize, usize) {
         let cache = self.config.layers * tokens * 2 * self.heads.keys * self.heads.width;
-        let row = 4 * self.config.width + self.heads.row() + self.heads.out() + 3 * self.config.feed_forward + tokens;
+        let row = 4 * self.config.width
+            + self.heads.row()
+            + self.heads.out()
+            + 3 * self.config.feed_forward
+            + self.heads.scores(tokens);
         (cache * size_of::<f32>(), row * size_of::<f32>())
     }
 

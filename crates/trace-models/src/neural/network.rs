@@ -219,7 +219,12 @@ impl NetworkConfig {
 
     /// A run that has not begun.
     pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
-        TrainState::new(with_network!(self, network => network.layout().draw(seed)), optimiser)
+        let weights = with_network!(self, network => {
+            let mut weights = network.layout().draw(seed);
+            network.begin(&mut weights);
+            weights
+        });
+        TrainState::new(weights, optimiser)
     }
 
     /// The network with these weights, without special tokens, names or record.

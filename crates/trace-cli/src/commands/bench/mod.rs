@@ -62,9 +62,11 @@ fn discover(
     events: &[u32],
     particles: Particles,
     memory: Option<usize>,
+    context: usize,
 ) -> anyhow::Result<Measured> {
     let sequence = EventSequence::new("bench", events.iter().map(|event| EventId(*event)).collect());
-    let mut discovery = Discovery::new(network).proposal(Proposal::Uniform).particles(particles).seed(7);
+    let mut discovery =
+        Discovery::new(network).proposal(Proposal::Uniform).particles(particles).context(context).seed(7);
     discovery = match memory {
         Some(memory) => discovery.memory(memory),
         None => discovery.memory(trace_core::Memory::All),
@@ -73,8 +75,8 @@ fn discover(
     let found = discovery.run(&sequence)?;
     let seconds = start.elapsed().as_secs_f64();
     let size = network.vocabulary_size();
-    // Every row looks back at half the sequence on average.
-    let row = network.config().row_operations(events.len() / 2, size);
+    // How far rows look back on average.
+    let row = network.config().row_operations(usize::midpoint(context, events.len()), size);
     let pairs = found
         .graph
         .pairs()

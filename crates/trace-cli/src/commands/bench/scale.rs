@@ -21,12 +21,12 @@ pub fn run(args: &ScaleArgs, quiet: bool) -> anyhow::Result<()> {
     }
     let events = arbitrary(args.length, args.vocabulary, 5);
     say(quiet, "discovering");
-    let measured = discover(&*network, &events, Particles::Fixed(args.particles), Some(args.memory))?;
+    let measured = discover(&*network, &events, Particles::Fixed(args.particles), Some(args.memory), args.context)?;
     let rate = measured.operations / measured.seconds;
     if args.json {
         let value = json!({
             "parameters": config.parameters(), "vocabulary": args.vocabulary, "length": args.length,
-            "particles": args.particles, "memory": args.memory, "threads": rayon::current_num_threads(),
+            "particles": args.particles, "memory": args.memory, "context": args.context, "threads": rayon::current_num_threads(),
             "seconds": measured.seconds, "peak_bytes": measured.peak_bytes, "rows": measured.rows,
             "share_of_peak": rate / peak,
         });
@@ -57,7 +57,8 @@ fn config(args: &ScaleArgs) -> anyhow::Result<NetworkConfig> {
         && (1..=256).contains(&args.layers)
         && (2..=16_384).contains(&args.width)
         && (1..=1 << 16).contains(&args.feed_forward)
-        && (3..=1 << 20).contains(&args.length);
+        && (3..=1 << 20).contains(&args.length)
+        && args.context < args.length - 1;
     if !in_range || !(1..=args.width).contains(&args.heads) || !args.width.is_multiple_of(2 * args.heads) {
         return Err(Failure::usage("out of range: see --help; each head needs an even part of the width"));
     }

@@ -174,7 +174,7 @@ fn child(job: &str) -> anyhow::Result<()> {
     };
     let memory = job.get("memory").and_then(Value::as_u64).map(|memory| memory as usize);
     let network = open_network(std::path::Path::new(folder))?;
-    println!("{}", serde_json::to_string(&discover(&*network, &events, particles, memory)?)?);
+    println!("{}", serde_json::to_string(&discover(&*network, &events, particles, memory, 0)?)?);
     Ok(())
 }
 

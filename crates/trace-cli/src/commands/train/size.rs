@@ -28,7 +28,7 @@ impl Shape {
         match size {
             Size::Tiny => Self::new(2, 64, 4, 128),
             Size::Small => Self::new(2, 128, 4, 256),
-            Size::Base => Self::new(1, 256, 8, 512),
+            Size::Base => Self::new(1, 512, 2, 128),
             Size::Large => Self::new(4, 512, 8, 1024),
             Size::Auto if events < 50_000 || types < 50 => Self::of(Size::Tiny, types, events),
             Size::Auto if events < 500_000 => Self::of(Size::Small, types, events),
