@@ -7,14 +7,13 @@ mod device;
 pub mod discover;
 pub mod evaluate;
 pub mod export;
+pub mod log;
 pub mod model;
 pub mod simulate;
 pub mod train;
 
 use std::path::{Path, PathBuf};
 
-use trace_core::Vocabulary;
-use trace_io::log::{self, EventLog, Unknown};
 use trace_io::output::same_file;
 
 use crate::failure::Failure;
@@ -35,9 +34,4 @@ fn keep_inputs<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p PathBuf>)
         Some(_) => Err(Failure::usage(format!("{}: is read from, and would be written over", output.display()))),
         None => Ok(()),
     }
-}
-
-/// Reads a whole log.
-fn read_log(path: &Path, vocabulary: &mut Vocabulary, unknown: Unknown) -> anyhow::Result<EventLog> {
-    Ok(EventLog::read(log::open(path)?, vocabulary, unknown)?)
 }
