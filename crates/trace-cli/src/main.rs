@@ -18,11 +18,23 @@ use cli::{Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    silence_decoder();
     let cli = Cli::parse();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::report(&error),
     }
+}
+
+/// The Parquet decoder panics at some damaged files. The reader makes an error of it, which is all a user should see.
+fn silence_decoder() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let decoder = |file: &str| file.contains("parquet") || file.contains("arrow");
+        if !info.location().is_some_and(|location| decoder(location.file())) {
+            usual(info);
+        }
+    }));
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {

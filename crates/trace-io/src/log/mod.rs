@@ -275,7 +275,13 @@ fn check_options(source: &Source, format: Format, options: &LogOptions) -> Resul
     }
 }
 
-/// A name short enough for a message.
+/// A name short enough for a message, on one line.
 fn shorten(name: &str) -> String {
-    if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(59).chain(['…']).collect() }
+    let mut shown = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut short: String = shown.by_ref().take(60).collect();
+    if shown.next().is_some() {
+        short.pop();
+        short.push('…');
+    }
+    short
 }

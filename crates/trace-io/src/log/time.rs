@@ -55,7 +55,7 @@ impl TimeStyle {
         let text = text.trim_ascii();
         match self {
             Self::Number(unit) => number(text, *unit),
-            Self::Date => date(text).map_err(|error| {
+            Self::Date => quick(text).map_or_else(|| date(text), Ok).map_err(|error| {
                 format!(
                     "expected a time like 2024-05-31T17:30:00Z or 2024-05-31 17:30:00.5, found {}: {}",
                     quoted(text),
@@ -120,6 +120,65 @@ fn within(number: f64) -> Option<f64> {
 pub(super) fn in_seconds(whole: i64, unit: TimeUnit) -> f64 {
     let per_second = unit.per_second();
     (whole / per_second) as f64 + (whole % per_second) as f64 / per_second as f64
+}
+
+/// The most common ways to write a date since 1970, several times as fast as [`date`] and with the same result;
+/// `None` for everything else, also for what is wrong.
+fn quick(text: &[u8]) -> Option<f64> {
+    let (head, mut rest) = text.split_at_checked(19)?;
+    let separated = matches!(head[4], b'-' | b'/') && head[7] == head[4] && matches!(head[10], b'T' | b' ');
+    if !separated || head[13] != b':' || head[16] != b':' {
+        return None;
+    }
+    let two = |at: usize| -> Option<i64> {
+        let (tens, ones) = (head[at].wrapping_sub(b'0'), head[at + 1].wrapping_sub(b'0'));
+        (tens < 10 && ones < 10).then(|| i64::from(tens) * 10 + i64::from(ones))
+    };
+    let (year, month, day) = (two(0)? * 100 + two(2)?, two(5)?, two(8)?);
+    let (hour, minute, second) = (two(11)?, two(14)?, two(17)?);
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let exists = (1..=12).contains(&month) && (1..=days).contains(&day) && hour < 24 && minute < 60 && second < 60;
+    if year < 1971 || !exists {
+        return None;
+    }
+    let mut nanoseconds = 0i64;
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if !(1..=9).contains(&digits) {
+            return None;
+        }
+        for place in 0..9 {
+            let digit = if place < digits { fraction[place] - b'0' } else { 0 };
+            nanoseconds = nanoseconds * 10 + i64::from(digit);
+        }
+        rest = &fraction[digits..];
+    }
+    let offset = match rest {
+        [] | [b'Z'] => 0,
+        [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] | [sign @ (b'+' | b'-'), h1, h2, m1, m2] => {
+            if ![h1, h2, m1, m2].iter().all(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
+            let number = |tens: &u8, ones: &u8| i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+            let (hours, minutes) = (number(h1, h2), number(m1, m2));
+            if hours > 23 || minutes > 59 {
+                return None;
+            }
+            let size = hours * 3600 + minutes * 60;
+            if *sign == b'-' { -size } else { size }
+        }
+        _ => return None,
+    };
+    // Days since 1970-01-01, in years that begin in March, so that a leap day is the last of its year.
+    let (shifted, from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + (153 * from_march + 2) / 5 + day - 719_469;
+    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset;
+    Some(seconds as f64 + nanoseconds as f64 / 1e9)
 }
 
 /// ISO 8601, also with a space for the `T`, with `/` or `.` in the date, without seconds or without a time of day.
@@ -201,6 +260,20 @@ mod tests {
         assert_eq!(read("2014/10/22"), Some(1_413_936_000.0));
         assert_eq!(read("2014-10-22 11:15"), Some(1_413_976_500.0));
         assert_eq!(read("1969-12-31T23:59:59.25Z"), Some(-0.75));
+    }
+
+    proptest::proptest! {
+        /// The fast way gives what the slow one gives, and nothing where that gives nothing.
+        #[test]
+        fn quick_dates_are_dates(
+            year in 1960..2110, month in 0..14, day in 0..33, time in "[0-2][0-9]:[0-6][0-9]:[0-6][0-9]",
+            sign in "[-/]", between in "[T ]", fraction in "(\\.[0-9]{0,10})?", zone in "(Z|[-+][0-2][0-9]:?[0-6][0-9])?",
+        ) {
+            let text = format!("{year}{sign}{month:02}{sign}{day:02}{between}{time}{fraction}{zone}");
+            if let Some(found) = quick(text.as_bytes()) {
+                proptest::prop_assert_eq!(date(text.as_bytes()).ok(), Some(found), "{}", text);
+            }
+        }
     }
 
     #[test]

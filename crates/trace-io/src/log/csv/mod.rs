@@ -89,6 +89,10 @@ fn plan(
         }
         (at, line) = (record.next, line + record.breaks + 1);
     };
+    if let Some(open) = header_record.unclosed {
+        let reason = format!("column {}: a quote opens here that nothing closes", open - at + 1);
+        return Err(Error::line(name, line, reason));
+    }
     let mut header = Vec::with_capacity(fields.len());
     for (column, field) in fields.iter().enumerate() {
         let text = field.value(bytes, &mut scratch);
@@ -109,13 +113,6 @@ fn plan(
     }
     let columns = Columns::find(name, &header, &options.columns)?;
     if !options.no_header {
-        if let Some(open) = header_record.unclosed {
-            return Err(Error::line(
-                name,
-                line,
-                format!("column {}: a quote opens here that nothing closes", open - at + 1),
-            ));
-        }
         (at, line) = (header_record.next, line + header_record.breaks + 1);
     }
     let mut plan = Plan { delimiter, header, columns, style: None, bad_rows: options.bad_rows };
