@@ -2,12 +2,14 @@
 
 mod bench;
 mod explain;
+mod log;
 
 use std::path::PathBuf;
 
-pub use bench::{BenchCommand, ScaleArgs, SpeedArgs};
+pub use bench::{BenchCommand, ReadArgs, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use explain::ExplainArgs;
+pub use log::{LogArgs, LogCommand, LogInfoArgs};
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
 /// The whole command line.
@@ -47,6 +49,9 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Write graphs for other tools
     Export(ExportArgs),
+    /// Look at logs
+    #[command(subcommand)]
+    Log(LogCommand),
     /// Look at models
     #[command(subcommand)]
     Model(ModelCommand),
@@ -124,8 +129,8 @@ pub enum TruthKind {
                   trace train process/events.jsonl --out model"
 )]
 pub struct TrainArgs {
-    /// Event log: JSON Lines or plain text, `-` for standard input
-    pub log: PathBuf,
+    #[command(flatten)]
+    pub log: LogArgs,
     /// Model folder to write
     #[arg(long, value_name = "MODEL")]
     pub out: PathBuf,
@@ -253,8 +258,8 @@ pub struct Order(pub Option<usize>);
                   trace discover process/events.jsonl --model model --out results.jsonl --population population.json"
 )]
 pub struct DiscoverArgs {
-    /// Event log: JSON Lines or plain text, `-` for standard input
-    pub log: PathBuf,
+    #[command(flatten)]
+    pub log: LogArgs,
     /// Model folder
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,

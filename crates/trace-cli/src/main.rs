@@ -18,11 +18,23 @@ use cli::{Cli, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
+    silence_decoder();
     let cli = Cli::parse();
     match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failure::report(&error),
     }
+}
+
+/// The Parquet decoder panics at some damaged files. The reader makes an error of it, which is all a user should see.
+fn silence_decoder() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let decoder = |file: &str| file.contains("parquet") || file.contains("arrow");
+        if !info.location().is_some_and(|location| decoder(location.file())) {
+            usual(info);
+        }
+    }));
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
@@ -37,10 +49,11 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Simulate(args) => commands::simulate::run(args, cli.quiet),
         Command::Train(args) => commands::train::run(args, cli.quiet),
         Command::Discover(args) => commands::discover::run(args, cli.quiet),
-        Command::Explain(args) => commands::explain::run(args),
+        Command::Explain(args) => commands::explain::run(args, cli.quiet),
         Command::Aggregate(args) => commands::aggregate::run(args, cli.quiet),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Export(args) => commands::export::run(args),
+        Command::Log(args) => commands::log::run(args),
         Command::Model(args) => commands::model::run(args),
         Command::Bench(args) => commands::bench::run(args, cli.quiet),
     }

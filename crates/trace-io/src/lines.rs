@@ -7,12 +7,17 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
+use crate::log::source::{Compression, Source, broken};
+
+/// A line longer than this is not a line of a text file.
+const LONGEST_LINE: u64 = 512 << 20;
 
 /// The lines of a file that are not blank, as UTF-8 without line ends and without a byte-order mark.
 pub(crate) struct Lines {
     pub(crate) file: String,
     reader: Box<dyn BufRead + Send>,
     number: u64,
+    compression: Option<Compression>,
 }
 
 impl Lines {
@@ -29,26 +34,33 @@ impl Lines {
     }
 
     pub(crate) fn new(file: &str, reader: impl Read + Send + 'static) -> Self {
-        Self { file: file.to_owned(), reader: Box::new(BufReader::with_capacity(1 << 16, reader)), number: 0 }
+        Self {
+            file: file.to_owned(),
+            reader: Box::new(BufReader::with_capacity(1 << 16, reader)),
+            number: 0,
+            compression: None,
+        }
     }
 
-    /// The first byte that is not white space, without taking anything.
-    pub(crate) fn peek(&mut self) -> Result<Option<u8>, Error> {
-        let name = self.file.clone();
-        let buffer = self.reader.fill_buf().map_err(Error::io(name))?;
-        let text = buffer.strip_prefix(b"\xef\xbb\xbf").unwrap_or(buffer);
-        Ok(text.iter().copied().find(|byte| !byte.is_ascii_whitespace()))
+    /// The lines of a log that was opened already.
+    pub(crate) fn from_source(source: Source) -> Self {
+        Self { compression: source.compression, ..Self::new(&source.name, source.reader) }
     }
 
     /// The next line and its number.
     pub(crate) fn next_line(&mut self) -> Result<Option<(u64, String)>, Error> {
         loop {
             let mut bytes = Vec::new();
-            let read = self.reader.read_until(b'\n', &mut bytes).map_err(Error::io(&self.file))?;
+            let read = (&mut self.reader).take(LONGEST_LINE).read_until(b'\n', &mut bytes);
+            let read = read.map_err(|error| broken(&self.file, self.compression, error))?;
             if read == 0 {
                 return Ok(None);
             }
             self.number += 1;
+            if read as u64 == LONGEST_LINE {
+                let reason = format!("is longer than {} MB; expected text in lines", LONGEST_LINE >> 20);
+                return Err(Error::File { file: self.file.clone(), reason: format!("line {}: {reason}", self.number) });
+            }
             let mut text = String::from_utf8(bytes).map_err(|error| {
                 let column = error.utf8_error().valid_up_to() + 1;
                 Error::line(&self.file, self.number, format!("not UTF-8 text from byte {column} on"))

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use trace_core::{EventName, Vocabulary};
-use trace_io::log::{EventLog, Unknown, open};
+use trace_io::log::{EventLog, Log, LogOptions, Unknown};
 
 fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -17,7 +17,8 @@ fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
 fn read(name: &str, bytes: &[u8]) -> Result<(EventLog, Vocabulary), trace_io::Error> {
     let (_folder, path) = file(name, bytes);
     let mut vocabulary = Vocabulary::named();
-    let log = EventLog::read(open(&path)?, &mut vocabulary, Unknown::Add)?;
+    let log = Log::open(&path, &LogOptions::default())?;
+    let (log, _) = EventLog::read(&log, &mut vocabulary, Unknown::Add)?;
     Ok((log, vocabulary))
 }
 
@@ -56,9 +57,10 @@ fn files_without_an_extension_are_told_by_their_first_byte() {
 fn bare_ids_are_checked_against_the_size() {
     let (_folder, path) = file("log.txt", b"0 1 2\n0 3\n");
     let mut vocabulary = Vocabulary::ids(3);
-    let error = EventLog::read(open(&path).unwrap(), &mut vocabulary, Unknown::Refuse).unwrap_err().to_string();
+    let text = Log::open(&path, &LogOptions::default()).unwrap();
+    let error = EventLog::read(&text, &mut vocabulary, Unknown::Refuse).unwrap_err().to_string();
     assert!(error.contains("line 2: event \"3\" at position 1"), "{error}");
-    let log = EventLog::read(open(&path).unwrap(), &mut vocabulary, Unknown::Skip).unwrap();
+    let (log, _) = EventLog::read(&text, &mut vocabulary, Unknown::Skip).unwrap();
     assert_eq!((log.skipped[1].as_slice(), log.sequences[1].events.len()), (&[1][..], 1));
     assert_eq!(vocabulary.name(log.sequences[0].events[2]), EventName::Number(2));
 }
@@ -66,7 +68,8 @@ fn bare_ids_are_checked_against_the_size() {
 #[test]
 fn skipped_events_take_their_times_along() {
     let (_folder, path) = file("log.jsonl", br#"{"id": "a", "events": [0, 9, 1], "times": [1, 2, 3]}"#);
-    let log = EventLog::read(open(&path).unwrap(), &mut Vocabulary::ids(2), Unknown::Skip).unwrap();
+    let log = Log::open(&path, &LogOptions::default()).unwrap();
+    let (log, _) = EventLog::read(&log, &mut Vocabulary::ids(2), Unknown::Skip).unwrap();
     assert_eq!(log.sequences[0].times, Some(vec![1.0, 3.0]));
 }
 

@@ -12,12 +12,14 @@ pub enum BenchCommand {
     Speed(SpeedArgs),
     /// One discovery with a large network of random weights
     Scale(ScaleArgs),
+    /// Reading a large CSV log, beside Polars
+    Read(ReadArgs),
 }
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Makes a Python virtual environment and installs PyTorch, Transformers and seq2cause into it from the\n\
-                  package index: the only command that uses the network.\n\n\
+                  package index: only this and `trace bench read` use the network.\n\n\
                   Example:\n  trace bench speed --no-reference"
 )]
 pub struct SpeedArgs {
@@ -74,4 +76,25 @@ pub struct ScaleArgs {
     /// Print JSON instead of a line
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Makes a Python virtual environment and installs Polars into it from the package index.\n\n\
+                  Example:\n  trace bench read --rows 100000 --no-reference")]
+pub struct ReadArgs {
+    /// Rows to write and read
+    #[arg(long, default_value_t = 5_000_000, value_name = "N", allow_negative_numbers = true)]
+    pub rows: usize,
+    /// Rounds of each measurement; the best counts
+    #[arg(long, default_value_t = 5, value_name = "N", allow_negative_numbers = true)]
+    pub rounds: usize,
+    /// The virtual environment [default: one in the system's temporary folder]
+    #[arg(long, value_name = "DIR")]
+    pub venv: Option<PathBuf>,
+    /// Measure this program alone
+    #[arg(long)]
+    pub no_reference: bool,
+    /// Also write the figures to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{MethodArgs, UnknownEvents};
+use super::{LogArgs, MethodArgs, UnknownEvents};
 
 #[derive(Debug, Args)]
 #[command(
@@ -13,8 +13,8 @@ use super::{MethodArgs, UnknownEvents};
                   trace explain process/events.jsonl --model model --case s3 --at 20"
 )]
 pub struct ExplainArgs {
-    /// Event log: JSON Lines or plain text, `-` for standard input
-    pub log: PathBuf,
+    #[command(flatten)]
+    pub log: LogArgs,
     /// Model folder
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,

@@ -9,12 +9,13 @@ use trace_core::{
 use trace_io::Name;
 use trace_io::log::{EventLog, Unknown};
 
-use super::{read_knowledge, read_log};
+use super::log::read_log;
+use super::read_knowledge;
 use crate::cli::{ExplainArgs, UnknownEvents};
 use crate::failure::Failure;
 use crate::table;
 
-pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
+pub fn run(args: &ExplainArgs, quiet: bool) -> anyhow::Result<()> {
     let opened = trace_models::open(&args.model)?;
     let mut vocabulary = opened.vocabulary.clone();
     let knowledge = read_knowledge(args.knowledge.as_deref(), &vocabulary)?;
@@ -22,7 +23,7 @@ pub fn run(args: &ExplainArgs) -> anyhow::Result<()> {
         UnknownEvents::Error => Unknown::Refuse,
         UnknownEvents::Skip => Unknown::Skip,
     };
-    let log = read_log(&args.log, &mut vocabulary, unknown)?;
+    let log = read_log(&args.log, &mut vocabulary, unknown, quiet)?;
     let sequence = choose(&log, args.case.as_deref())?;
     let (position, others) = find(&args.at, sequence, &vocabulary)?;
     let mut discovery = Discovery::with_settings(&*opened.model, args.method.settings());

@@ -8,6 +8,7 @@ pub mod discover;
 pub mod evaluate;
 pub mod explain;
 pub mod export;
+pub mod log;
 pub mod model;
 pub mod simulate;
 pub mod train;
@@ -16,7 +17,6 @@ use std::path::{Path, PathBuf};
 
 use trace_core::{Knowledge, Vocabulary};
 use trace_io::knowledge;
-use trace_io::log::{self, EventLog, Unknown};
 use trace_io::output::same_file;
 
 use crate::failure::Failure;
@@ -42,9 +42,4 @@ fn keep_inputs<'p>(output: &Path, inputs: impl IntoIterator<Item = &'p PathBuf>)
 /// Reads prior knowledge, if there is any, with its hash.
 fn read_knowledge(path: Option<&Path>, vocabulary: &Vocabulary) -> anyhow::Result<Option<(Knowledge, String)>> {
     Ok(path.map(|path| knowledge::read(path, vocabulary)).transpose()?)
-}
-
-/// Reads a whole log.
-fn read_log(path: &Path, vocabulary: &mut Vocabulary, unknown: Unknown) -> anyhow::Result<EventLog> {
-    Ok(EventLog::read(log::open(path)?, vocabulary, unknown)?)
 }

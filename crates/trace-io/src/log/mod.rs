@@ -1,218 +1,287 @@
 //! Event logs.
 //!
-//! A *reader* turns one format into [`RawSequence`]s; [`EventLog::read`] gives them ids from a vocabulary and checks
-//! what all formats share: ids that occur once, times that do not decrease, events that are known. A new format is
-//! one more file with one more reader, and an arm in [`open`].
+//! A [`Log`] is a file (or standard input) that was looked at once, so that its format is known and it can be read
+//! again and again. Each reading is a [`SequenceReader`]: JSON Lines, plain text and XES are read from the file every
+//! time, a sequence at a time; CSV and Parquet, whose rows mix the cases, are grouped into an index when the log is
+//! opened. [`Shaping`] is a stage after any of them. [`Sequences`] gives the events ids from a vocabulary and checks what
+//! all formats share: ids that occur once, times that do not decrease, events that are known.
+//!
+//! A new format is one more file with one more reader, and an arm in [`Log::open`].
 
+mod columns;
+mod csv;
+mod index;
 mod jsonl;
+mod names;
+mod options;
+mod parquet;
+mod report;
+mod sequences;
+mod shape;
+pub(crate) mod source;
+mod summary;
 mod text;
+mod time;
+mod xes;
 
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
-use trace_core::{EventId, EventName, EventSequence, Vocabulary};
-use twox_hash::XxHash3_64;
+use trace_core::EventName;
 
+pub use self::options::{BadRows, ColumnChoice, Format, LogOptions, Shaping, TimeUnit};
+pub use self::report::{Report, Shaped, SkippedRows};
+pub use self::sequences::{EventLog, Identified, Sequences, Unknown};
+pub use self::source::Compression;
+pub use self::summary::{Lengths, Summary};
+
+use self::columns::Columns;
+use self::csv::dialect;
+use self::index::Index;
+use self::names::Names;
+use self::shape::{Rare, ShapedReader};
+use self::source::{MARK, Source};
 use crate::Error;
-use crate::lines::Lines;
+
+/// What types are called that were too rare to keep apart.
+pub const RARE: &str = "(rare)";
 
 /// One sequence as a log has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawSequence {
     /// Its name.
     pub id: String,
-    /// What happened, in order.
-    pub events: Vec<EventName>,
+    /// What happened, in order, as numbers that the reader has names for.
+    pub events: Vec<u32>,
     /// When, where the log says so; as long as `events`.
     pub times: Option<Vec<f64>>,
-    /// Where it starts in the file.
+    /// Where it starts in the file: a line, or a row of a file without lines.
     pub line: u64,
 }
 
-/// Reads one format.
+/// One reading of a log.
 pub trait SequenceReader {
     /// The next sequence of the log.
     fn next_sequence(&mut self) -> Result<Option<RawSequence>, Error>;
     /// What to call the log in messages.
     fn name(&self) -> &str;
+    /// The name of an event that a sequence had. Numbers are given out as names appear, so that they are the same in
+    /// every reading.
+    fn event_name(&self, number: u32) -> EventName;
+    /// What was done so far.
+    fn report(&self) -> Report;
 }
 
-/// Opens a log by its extension, or by its first byte where that says nothing; `-` is standard input.
-pub fn open(path: &Path) -> Result<Box<dyn SequenceReader>, Error> {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let mut lines = Lines::open(path)?;
-    match extension.as_str() {
-        "jsonl" | "ndjson" | "json" => Ok(Box::new(jsonl::JsonLines(lines))),
-        "txt" => Ok(Box::new(text::PlainText(lines))),
-        "csv" | "tsv" | "parquet" | "xes" | "gz" | "zst" => Err(Error::file(
-            path,
-            format!(
-                ".{extension} logs are not read by this version; expected JSON Lines (.jsonl) or plain text (.txt)"
-            ),
-        )),
-        _ => match lines.peek()? {
-            Some(b'{') => Ok(Box::new(jsonl::JsonLines(lines))),
-            _ => Ok(Box::new(text::PlainText(lines))),
-        },
-    }
+/// A log that can be read again and again.
+pub struct Log {
+    name: String,
+    path: PathBuf,
+    options: LogOptions,
+    format: Format,
+    held: Held,
+    rare: Option<Rare>,
 }
 
-/// What to do with an event that the vocabulary does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
-    /// Add it.
-    Add,
-    /// Refuse the log.
-    Refuse,
-    /// Leave the event out.
-    Skip,
+/// What is kept of a log between readings.
+enum Held {
+    /// Nothing: it is read from its file.
+    Nothing,
+    /// All rows, by case.
+    Index(Index),
+    /// All sequences, of what comes but once.
+    Memory { sequences: Vec<RawSequence>, names: Names, report: Report },
 }
 
-/// A log in memory.
-#[derive(Clone, Debug, Default)]
-pub struct EventLog {
-    /// What to call it in messages.
-    pub name: String,
-    /// Its sequences, in order.
-    pub sequences: Vec<EventSequence>,
-    /// The line that each starts at.
-    pub lines: Vec<u64>,
-    /// The positions in the log of unknown events that were left out of each.
-    pub skipped: Vec<Vec<u32>>,
-}
-
-/// One sequence with the ids of a vocabulary.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Identified {
-    /// The sequence.
-    pub sequence: EventSequence,
-    /// The line that it starts at.
-    pub line: u64,
-    /// The positions in the log of unknown events that were left out.
-    pub skipped: Vec<u32>,
-}
-
-/// A log, a sequence at a time, so that it need not fit in memory.
-pub struct Sequences {
-    reader: Box<dyn SequenceReader>,
-    unknown: Unknown,
-    /// Line of each id; of the ids themselves a hash is kept, for they may be many.
-    seen: FxHashMap<u64, u64>,
-}
-
-impl Sequences {
-    /// Reads from a reader.
-    pub fn new(reader: Box<dyn SequenceReader>, unknown: Unknown) -> Self {
-        Self { reader, unknown, seen: FxHashMap::default() }
+impl Log {
+    /// Opens a log; `-` is standard input. Says no more of its contents than the format needs to say at once: a log in
+    /// rows is read whole.
+    pub fn open(path: &Path, options: &LogOptions) -> Result<Self, Error> {
+        let source = Source::open(path)?;
+        let once = path == Path::new("-") || !path.metadata().is_ok_and(|metadata| metadata.is_file());
+        Self::from_source(source, path, once, options)
     }
 
-    /// What to call the log in messages.
-    pub fn name(&self) -> &str {
-        self.reader.name()
+    /// Reads a log from any bytes; `name` stands for the path and gives the extension.
+    pub fn from_reader(name: &str, reader: impl Read + Send + 'static, options: &LogOptions) -> Result<Self, Error> {
+        let source = Source::new(name, Path::new(name), Box::new(reader), None)?;
+        Self::from_source(source, Path::new(name), true, options)
     }
 
-    /// The next sequence; checks what all formats share.
-    pub fn next(&mut self, vocabulary: &mut Vocabulary) -> Result<Option<Identified>, Error> {
-        let Some(raw) = self.reader.next_sequence()? else { return Ok(None) };
-        if let Some(first) = self.seen.insert(XxHash3_64::oneshot(raw.id.as_bytes()), raw.line) {
-            let reason = format!("id {:?} occurs twice; it stands on line {first} already", shorten(&raw.id));
-            return Err(Error::line(self.name(), raw.line, reason));
+    fn from_source(source: Source, path: &Path, once: bool, options: &LogOptions) -> Result<Self, Error> {
+        let format = match options.format.or_else(|| source.format_by_name()) {
+            Some(format) => format,
+            None => sniff(&source.head, options),
+        };
+        check_options(&source, format, options)?;
+        if format != Format::Parquet {
+            source.check_encoding()?;
         }
-        identify(self.reader.name(), raw, vocabulary, self.unknown).map(Some)
-    }
-}
-
-fn identify(file: &str, raw: RawSequence, vocabulary: &mut Vocabulary, unknown: Unknown) -> Result<Identified, Error> {
-    check_times(file, &raw)?;
-    let mut events: Vec<EventId> = Vec::with_capacity(raw.events.len());
-    let mut skipped = Vec::new();
-    let mut times = raw.times.as_ref().map(|_| Vec::with_capacity(raw.events.len()));
-    for (position, name) in raw.events.iter().enumerate() {
-        let id = if unknown == Unknown::Add { vocabulary.intern(name) } else { vocabulary.id(name) };
-        match (id, unknown) {
-            (Some(id), _) => {
-                events.push(id);
-                if let (Some(kept), Some(all)) = (&mut times, &raw.times) {
-                    kept.push(all[position]);
-                }
-            }
-            (None, Unknown::Skip) => skipped.push(position as u32),
-            (None, _) => {
-                let reason = format!(
-                    "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows \
-                     (unknown: skip leaves such events out)",
-                    shorten(&name.to_string()),
-                    shorten(&raw.id),
-                    vocabulary.len()
-                );
-                return Err(Error::line(file, raw.line, reason));
-            }
-        }
-    }
-    Ok(Identified { sequence: EventSequence { id: raw.id, events, times }, line: raw.line, skipped })
-}
-
-impl EventLog {
-    /// Reads a whole log.
-    pub fn read(reader: Box<dyn SequenceReader>, vocabulary: &mut Vocabulary, unknown: Unknown) -> Result<Self, Error> {
-        let mut sequences = Sequences::new(reader, unknown);
-        let mut log = Self { name: sequences.name().to_owned(), ..Self::default() };
-        while let Some(Identified { sequence, line, skipped }) = sequences.next(vocabulary)? {
-            log.sequences.push(sequence);
-            log.lines.push(line);
-            log.skipped.push(skipped);
-        }
-        if log.sequences.is_empty() {
-            return Err(Error::file(&log.name, "holds no sequence; expected at least one"));
+        let name = source.name.clone();
+        let held = match format {
+            Format::Csv | Format::Tsv => Held::Index(csv::read(source, format, options)?),
+            Format::Parquet => Held::Index(parquet::read(source, options)?),
+            Format::Xes | Format::JsonLines | Format::Text if !once => Held::Nothing,
+            Format::Xes | Format::JsonLines | Format::Text => keep(stream(source, format, options)?)?,
+        };
+        let mut log = Self { name, path: path.to_owned(), options: options.clone(), format, held, rare: None };
+        if let Some(min_count) = options.shaping.min_count {
+            let rare = Rare::count(log.unshaped()?, min_count)?;
+            log.rare = Some(rare);
         }
         Ok(log)
     }
 
-    /// Keeps the sequences for which `keep` says so.
-    pub fn retain(&mut self, keep: impl Fn(&EventSequence) -> bool) {
-        let flags: Vec<bool> = self.sequences.iter().map(keep).collect();
-        let mut at = flags.iter();
-        self.sequences.retain(|_| at.next() == Some(&true));
-        let mut at = flags.iter();
-        self.lines.retain(|_| at.next() == Some(&true));
-        let mut at = flags.iter();
-        self.skipped.retain(|_| at.next() == Some(&true));
+    /// What to call it in messages.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    /// The number of events of all sequences.
-    pub fn events(&self) -> usize {
-        self.sequences.iter().map(|sequence| sequence.events.len()).sum()
+    /// One reading, from the start.
+    pub fn pass(&self) -> Result<Box<dyn SequenceReader + '_>, Error> {
+        let reader = self.unshaped()?;
+        if self.options.shaping == Shaping::default() {
+            return Ok(reader);
+        }
+        Ok(Box::new(ShapedReader::new(reader, self.options.shaping, self.rare.clone())))
+    }
+
+    fn unshaped(&self) -> Result<Box<dyn SequenceReader + '_>, Error> {
+        match &self.held {
+            Held::Index(index) => Ok(Box::new(index.pass())),
+            Held::Memory { sequences, names, report } => {
+                Ok(Box::new(MemoryPass { name: &self.name, left: sequences.iter(), names, report }))
+            }
+            Held::Nothing => stream(Source::open(&self.path)?, self.format, &self.options).map(|stream| {
+                let reader: Box<dyn SequenceReader> = match stream {
+                    Stream::Xes(reader) => reader,
+                    Stream::JsonLines(reader) => Box::new(reader),
+                    Stream::Text(reader) => Box::new(reader),
+                };
+                reader
+            }),
+        }
+    }
+
+    /// Reads all of it and says what it holds.
+    pub fn summarise(&self) -> Result<Summary, Error> {
+        let mut vocabulary = trace_core::Vocabulary::named();
+        let mut sequences = Sequences::new(self.pass()?, Unknown::Add);
+        while sequences.next(&mut vocabulary)?.is_some() {}
+        let summary = sequences.summary();
+        summary.check()?;
+        Ok(summary)
     }
 }
 
-/// A name short enough for a message.
-fn shorten(name: &str) -> String {
-    if name.chars().count() <= 60 { name.to_owned() } else { name.chars().take(59).chain(['…']).collect() }
+/// A reader of a format that has its sequences one after the other.
+enum Stream {
+    Xes(Box<xes::Xes>),
+    JsonLines(jsonl::JsonLines),
+    Text(text::PlainText),
 }
 
-/// Whole numbers up to here have no neighbours that look the same.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+fn stream(source: Source, format: Format, options: &LogOptions) -> Result<Stream, Error> {
+    Ok(match format {
+        Format::Xes => Stream::Xes(Box::new(xes::Xes::new(source, options)?)),
+        Format::JsonLines => Stream::JsonLines(jsonl::JsonLines::new(source, options)),
+        _ => Stream::Text(text::PlainText::new(source, options)),
+    })
+}
 
-fn check_times(file: &str, raw: &RawSequence) -> Result<(), Error> {
-    let Some(times) = &raw.times else { return Ok(()) };
-    let fault = |reason: String| Err(Error::line(file, raw.line, reason));
-    if let Some(time) = times.iter().find(|time| time.abs() > EXACT) {
-        return fault(format!(
-            "time {time} of sequence {:?} is too large to be exact; use a coarser unit, or count from a later start",
-            shorten(&raw.id)
-        ));
+/// Reads all there is.
+fn keep(mut stream: Stream) -> Result<Held, Error> {
+    let reader: &mut dyn SequenceReader = match &mut stream {
+        Stream::Xes(reader) => &mut **reader,
+        Stream::JsonLines(reader) => reader,
+        Stream::Text(reader) => reader,
+    };
+    let mut sequences = Vec::new();
+    while let Some(sequence) = reader.next_sequence()? {
+        sequences.push(sequence);
     }
-    if times.len() != raw.events.len() {
-        return fault(format!("{} times for {} events in sequence {:?}", times.len(), raw.events.len(), raw.id));
+    let report = reader.report();
+    let names = match stream {
+        Stream::Xes(reader) => reader.into_names(),
+        Stream::JsonLines(reader) => reader.into_names(),
+        Stream::Text(reader) => reader.into_names(),
+    };
+    Ok(Held::Memory { sequences, names, report })
+}
+
+/// One reading of what is kept.
+struct MemoryPass<'m> {
+    name: &'m str,
+    left: std::slice::Iter<'m, RawSequence>,
+    names: &'m Names,
+    report: &'m Report,
+}
+
+impl SequenceReader for MemoryPass<'_> {
+    fn next_sequence(&mut self) -> Result<Option<RawSequence>, Error> {
+        Ok(self.left.next().cloned())
     }
-    match times.windows(2).position(|pair| pair[1] < pair[0]) {
-        Some(at) => fault(format!(
-            "times of sequence {:?} must not decrease, but position {} has {} after {}",
-            raw.id,
-            at + 1,
-            times[at + 1],
-            times[at]
-        )),
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn event_name(&self, number: u32) -> EventName {
+        self.names.name(number)
+    }
+
+    fn report(&self) -> Report {
+        self.report.clone()
+    }
+}
+
+/// The format by the first bytes, where the name says nothing.
+fn sniff(head: &[u8], options: &LogOptions) -> Format {
+    let text = head.strip_prefix(MARK).unwrap_or(head);
+    match text.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        _ if head.starts_with(b"PAR1") => Format::Parquet,
+        Some(b'{') => Format::JsonLines,
+        Some(b'<') => Format::Xes,
+        _ => {
+            let delimiter = options.delimiter.unwrap_or_else(|| dialect::sniff(text));
+            let names = dialect::header(text, delimiter).unwrap_or_default();
+            let names: Vec<String> = names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+            let told = options.delimiter.is_some() || options.no_header || options.columns.any();
+            if told || (names.len() > 1 && Columns::look_usual(&names)) { Format::Csv } else { Format::Text }
+        }
+    }
+}
+
+/// Flags that mean nothing to the format are mistakes, not wishes.
+fn check_options(source: &Source, format: Format, options: &LogOptions) -> Result<(), Error> {
+    let rows = matches!(format, Format::Csv | Format::Tsv);
+    let columns = rows || format == Format::Parquet;
+    let wrong = [
+        ("--delimiter", options.delimiter.is_some() && !rows),
+        ("--no-header", options.no_header && !rows),
+        ("--case-column", !options.columns.case.is_empty() && !columns && format != Format::Xes),
+        ("--event-column", !options.columns.event.is_empty() && !columns && format != Format::Xes),
+        ("--time-column", !options.columns.time.is_empty() && !columns && format != Format::Xes),
+        ("--single-case", options.columns.single_case && !columns),
+        ("--no-time", options.columns.no_time && format == Format::Text),
+        ("--time-format", options.time_format.is_some() && !columns && format != Format::Xes),
+        ("--time-unit", options.time_unit.is_some() && !columns && format != Format::JsonLines),
+    ];
+    match wrong.iter().find(|(_, wrong)| *wrong) {
+        Some((flag, _)) => {
+            let reason = format!("{flag}: means nothing to a log in {format} (--format names another format)");
+            Err(Error::file(&source.name, reason))
+        }
         None => Ok(()),
     }
+}
+
+/// A name short enough for a message, on one line.
+fn shorten(name: &str) -> String {
+    let mut shown = name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    let mut short: String = shown.by_ref().take(60).collect();
+    if shown.next().is_some() {
+        short.pop();
+        short.push('…');
+    }
+    short
 }

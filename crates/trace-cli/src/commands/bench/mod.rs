@@ -1,5 +1,6 @@
 //! `trace bench`: measurements that the documentation cites.
 
+mod read;
 mod reference;
 mod scale;
 mod speed;
@@ -17,6 +18,7 @@ pub fn run(command: &BenchCommand, quiet: bool) -> anyhow::Result<()> {
     match command {
         BenchCommand::Speed(args) => speed::run(args, quiet),
         BenchCommand::Scale(args) => scale::run(args, quiet),
+        BenchCommand::Read(args) => read::run(args, quiet),
     }
 }
 

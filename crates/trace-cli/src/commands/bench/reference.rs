@@ -1,4 +1,4 @@
-//! The other side: PyTorch and the reference package, in a virtual environment of their own.
+//! The other side: PyTorch and the reference package, or Polars, in a virtual environment of their own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,23 @@ use serde_json::{Value, json};
 
 use crate::progress::say;
 
-const SERVER: &str = include_str!("reference.py");
-const PACKAGES: [&str; 4] = ["torch", "transformers", "safetensors", "seq2cause==0.1.9"];
+/// What an environment has in it, and the program that answers.
+pub struct Reference {
+    packages: &'static [&'static str],
+    imports: &'static str,
+    server: &'static str,
+}
+
+/// PyTorch and the reference package.
+pub const TORCH: Reference = Reference {
+    packages: &["torch", "transformers", "safetensors", "seq2cause==0.1.9"],
+    imports: "import torch, transformers, safetensors, seq2cause",
+    server: include_str!("reference.py"),
+};
+
+/// Another reader of CSV.
+pub const POLARS: Reference =
+    Reference { packages: &["polars"], imports: "import polars", server: include_str!("read.py") };
 
 /// A virtual environment with everything in it.
 pub struct Environment {
@@ -19,23 +34,27 @@ pub struct Environment {
 
 impl Environment {
     /// Uses the environment in `folder`, making it first if it is not there.
-    pub fn prepare(folder: &Path, quiet: bool) -> anyhow::Result<Self> {
+    pub fn prepare(folder: &Path, reference: &Reference, quiet: bool) -> anyhow::Result<Self> {
         let environment = Self { folder: folder.to_owned() };
         if !environment.python().exists() {
             say(quiet, format_args!("making a virtual environment in {}", folder.display()));
             run(Command::new("python3").args(["-m", "venv"]).arg(folder)).context("python3 -m venv")?;
         }
         let complete = Command::new(environment.python())
-            .args(["-c", "import torch, transformers, safetensors, seq2cause"])
+            .args(["-c", reference.imports])
             .stderr(Stdio::null())
             .status()
             .is_ok_and(|status| status.success());
         if !complete {
-            say(quiet, format_args!("installing {} from the package index (some minutes)", PACKAGES.join(", ")));
+            say(
+                quiet,
+                format_args!("installing {} from the package index (some minutes)", reference.packages.join(", ")),
+            );
             let mut pip = Command::new(environment.python());
-            run(pip.args(["-m", "pip", "install", "--quiet"]).args(PACKAGES)).context("pip install")?;
+            run(pip.args(["-m", "pip", "install", "--quiet"]).args(reference.packages)).context("pip install")?;
         }
-        std::fs::write(environment.script(), SERVER).with_context(|| environment.script().display().to_string())?;
+        std::fs::write(environment.script(), reference.server)
+            .with_context(|| environment.script().display().to_string())?;
         Ok(environment)
     }
 

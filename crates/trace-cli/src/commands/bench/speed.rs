@@ -17,7 +17,7 @@ use trace_models::neural::llama::LlamaConfig;
 use trace_models::neural::train::OptimiserKind;
 use trace_models::neural::{NetworkConfig, open_network};
 
-use super::reference::{Environment, Server};
+use super::reference::{Environment, Server, TORCH};
 use super::{Measured, arbitrary, bytes, discover, random_weights};
 use crate::cli::SpeedArgs;
 use crate::failure::Failure;
@@ -43,8 +43,8 @@ pub fn run(args: &SpeedArgs, quiet: bool) -> anyhow::Result<()> {
     let threads = rayon::current_num_threads();
     let environment = match &args.venv {
         _ if args.no_reference => None,
-        Some(folder) => Some(Environment::prepare(folder, quiet)?),
-        None => Some(Environment::prepare(&std::env::temp_dir().join("trace-bench-venv"), quiet)?),
+        Some(folder) => Some(Environment::prepare(folder, &TORCH, quiet)?),
+        None => Some(Environment::prepare(&std::env::temp_dir().join("trace-bench-venv"), &TORCH, quiet)?),
     };
     let mut report = BTreeMap::new();
     let peak = matrix_product_peak(5);

@@ -14,7 +14,8 @@ use trace_io::result::{ResultModel, ResultOptions, ResultSettings};
 
 use self::pipeline::{Ended, Job, Outcome, State};
 use self::resume::Found;
-use super::{device, read_knowledge, read_log};
+use super::log::read_log;
+use super::{device, read_knowledge};
 use crate::cli::{DiscoverArgs, UnknownEvents};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -32,7 +33,7 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     };
     let knowledge = read_knowledge(args.knowledge.as_deref(), &opened.vocabulary)?;
     let mut vocabulary = opened.vocabulary.clone();
-    let mut log = read_log(&args.log, &mut vocabulary, unknown)?;
+    let mut log = read_log(&args.log, &mut vocabulary, unknown, quiet)?;
     let short = choose(&mut log, &args.cases, plan.shortest(), opened.model.max_length())?;
 
     let longest = log.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
@@ -81,7 +82,7 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
 /// The places to write. Refuses to write over what is read, and to start what cannot be written in the end.
 fn check_paths(args: &DiscoverArgs) -> anyhow::Result<(PathBuf, Option<PathBuf>)> {
     for output in std::iter::once(&args.out).chain(&args.population) {
-        if same_file(output, &args.log) {
+        if same_file(output, &args.log.path) {
             return Err(Failure::usage(format!("{}: would be written over the log", output.display())));
         }
         if output.parent().is_some_and(|folder| same_file(folder, &args.model)) {

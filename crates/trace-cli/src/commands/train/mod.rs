@@ -25,7 +25,7 @@ pub fn run(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
 /// Refuses to write the model over what it is made from.
 fn check_paths(args: &TrainArgs) -> anyhow::Result<()> {
     check_replaceable(&args.out)?;
-    for (input, what) in [(Some(&args.log), "the log"), (args.process.as_ref(), "the process")] {
+    for (input, what) in [(Some(&args.log.path), "the log"), (args.process.as_ref(), "the process")] {
         let places = input.and_then(|input| Some((input.canonicalize().ok()?, args.out.canonicalize().ok()?)));
         if places.is_some_and(|(input, out)| input.starts_with(out)) {
             let out = args.out.display();

@@ -40,10 +40,7 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let process = open_process(args)?;
     let corpus = LogCorpus::open(&args.log)?;
     let types = corpus.vocabulary.len();
-    say(
-        quiet,
-        format_args!("{}: {} sequences, {} events, {types} types", corpus.name, corpus.sequences, corpus.events),
-    );
+    say(quiet, corpus.summary.line());
     let survey = Survey::new(&corpus, types, args.held_out, args.seed).with_context(|| corpus.name.clone())?;
     let entropy = match &process {
         Some(process) => {

@@ -9,24 +9,14 @@ use trace_models::write_folder;
 
 use super::{open_process, process_entropy};
 use crate::cli::{Order, TrainArgs};
-use crate::commands::read_log;
+use crate::commands::log::read_log;
 use crate::interrupt;
 use crate::progress::say;
 
 pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let process = open_process(args)?;
     let mut vocabulary = Vocabulary::named();
-    let log = read_log(&args.log, &mut vocabulary, Unknown::Add)?;
-    say(
-        quiet,
-        format_args!(
-            "{}: {} sequences, {} events, {} types",
-            log.name,
-            log.sequences.len(),
-            log.events(),
-            vocabulary.len()
-        ),
-    );
+    let log = read_log(&args.log, &mut vocabulary, Unknown::Add, quiet)?;
     let spec = NgramSpec { order: args.order.unwrap_or(Order(None)).0, held_out: args.held_out, seed: args.seed };
     let mut trained = ngram::train(&log.sequences, vocabulary.len(), &spec).with_context(|| log.name.clone())?;
     if let Some(process) = &process {

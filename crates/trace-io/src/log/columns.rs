@@ -1,0 +1,253 @@
+//! Which column is the case, which the event, which the time.
+
+use super::options::ColumnChoice;
+use crate::Error;
+
+/// Names of case columns, the surest first. Compared in lower case, without spaces and punctuation.
+const CASE: &[&str] = &[
+    "caseconceptname",
+    "caseid",
+    "case",
+    "casenumber",
+    "caseref",
+    "traceid",
+    "sessionid",
+    "session",
+    "sequenceid",
+    "sequence",
+    "blockid",
+    "vehicleid",
+    "vehicle",
+    "vin",
+    "patientid",
+    "patient",
+    "hadmid",
+    "subjectid",
+    "subject",
+    "deviceid",
+    "device",
+    "machineid",
+    "machine",
+    "unitid",
+    "unit",
+    "entityid",
+    "entity",
+    "customerid",
+    "customer",
+    "userid",
+    "user",
+    "accountid",
+    "orderid",
+    "ticketid",
+    "incidentid",
+    "host",
+    "hostname",
+    "id",
+];
+/// Names of event columns.
+const EVENT: &[&str] = &[
+    "conceptname",
+    "event",
+    "activity",
+    "eventtype",
+    "eventname",
+    "eventcode",
+    "activityname",
+    "activitycode",
+    "action",
+    "task",
+    "alarm",
+    "alarmid",
+    "alarmname",
+    "alarmtype",
+    "alarmcode",
+    "dtc",
+    "troublecode",
+    "faultcode",
+    "code",
+    "eventtemplate",
+    "template",
+    "eventid",
+    "type",
+    "label",
+    "name",
+];
+/// Names of time columns.
+const TIME: &[&str] = &[
+    "timetimestamp",
+    "timestamp",
+    "eventtime",
+    "eventtimestamp",
+    "time",
+    "datetime",
+    "starttimestamp",
+    "starttime",
+    "completetimestamp",
+    "completetime",
+    "endtimestamp",
+    "endtime",
+    "ts",
+    "date",
+    "createdat",
+    "charttime",
+];
+
+/// The columns a log is read by, as numbers from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// None: all rows are one case.
+    pub(super) case: Vec<usize>,
+    pub(super) event: Vec<usize>,
+    /// None: no times.
+    pub(super) time: Vec<usize>,
+}
+
+impl Columns {
+    /// Finds them among the names of a header.
+    pub(super) fn find(file: &str, header: &[String], choice: &ColumnChoice) -> Result<Self, Error> {
+        let finder = Finder { file, header };
+        let case = if choice.single_case { Vec::new() } else { finder.role("case", &choice.case, CASE, &[])? };
+        let event = finder.role("event", &choice.event, EVENT, &case)?;
+        let time = match (choice.no_time, choice.time.is_empty()) {
+            (true, _) => Vec::new(),
+            (false, false) => finder.named("time", &choice.time)?,
+            (false, true) => finder.usual("time", TIME, &[case.as_slice(), &event].concat())?.into_iter().collect(),
+        };
+        Ok(Self { case, event, time })
+    }
+
+    /// Whether the header is that of a log, by the usual names.
+    pub(super) fn look_usual(header: &[String]) -> bool {
+        let has = |names: &[&str]| header.iter().any(|name| names.contains(&normal(name).as_str()));
+        has(CASE) && has(EVENT)
+    }
+
+    /// One past the last column that is needed.
+    pub(super) fn width(&self) -> usize {
+        self.case.iter().chain(&self.event).chain(&self.time).max().map_or(0, |last| last + 1)
+    }
+}
+
+struct Finder<'f> {
+    file: &'f str,
+    header: &'f [String],
+}
+
+impl Finder<'_> {
+    /// The named columns, or the surest usual one; there must be one.
+    fn role(&self, role: &str, named: &[String], usual: &[&str], taken: &[usize]) -> Result<Vec<usize>, Error> {
+        if !named.is_empty() {
+            return self.named(role, named);
+        }
+        match self.usual(role, usual, taken)? {
+            Some(column) => Ok(vec![column]),
+            None => Err(self.fault(role, &format!("no column looks like the {role}"))),
+        }
+    }
+
+    fn named(&self, role: &str, named: &[String]) -> Result<Vec<usize>, Error> {
+        named.iter().map(|name| self.one(role, name)).collect()
+    }
+
+    /// The column of a name: to the letter, or else in any case and without spaces around it.
+    fn one(&self, role: &str, name: &str) -> Result<usize, Error> {
+        let exact: Vec<usize> = self.positions(|found| found == name);
+        let alike = || self.positions(|found| found.trim().to_lowercase() == name.trim().to_lowercase());
+        let found = if exact.is_empty() { alike() } else { exact };
+        match found.as_slice() {
+            [column] => Ok(*column),
+            [] => Err(self.fault(role, &format!("--{role}-column {name:?}: no such column"))),
+            [first, second, ..] => Err(self.fault(
+                role,
+                &format!("--{role}-column {name:?}: columns {} and {} are both called so", first + 1, second + 1),
+            )),
+        }
+    }
+
+    fn usual(&self, role: &str, usual: &[&str], taken: &[usize]) -> Result<Option<usize>, Error> {
+        for name in usual {
+            let found: Vec<usize> = self.positions(|found| normal(found) == *name);
+            let free: Vec<usize> = found.into_iter().filter(|column| !taken.contains(column)).collect();
+            match free.as_slice() {
+                [] => {}
+                [column] => return Ok(Some(*column)),
+                [first, second, ..] => {
+                    let reason = format!("columns {} and {} may both be the {role}", first + 1, second + 1);
+                    return Err(self.fault(role, &reason));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn positions(&self, is: impl Fn(&str) -> bool) -> Vec<usize> {
+        (0..self.header.len()).filter(|column| is(&self.header[*column])).collect()
+    }
+
+    fn fault(&self, role: &str, reason: &str) -> Error {
+        let shown: Vec<String> = self.header.iter().take(60).map(|name| super::shorten(name)).collect();
+        let more = if self.header.len() > 60 { ", …" } else { "" };
+        let way_out = match role {
+            "case" => "--case-column NAME names it, --single-case reads all rows as one case",
+            "event" => "--event-column NAME names it",
+            _ => "--time-column NAME names it, --no-time goes by the order of rows",
+        };
+        let reason = format!("line 1: {reason}; {way_out}. Columns found: {}{more}", shown.join(", "));
+        Error::file(self.file, reason)
+    }
+}
+
+/// Lower case, letters and digits only.
+fn normal(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(header: &[&str], choice: &ColumnChoice) -> Result<Columns, String> {
+        let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
+        Columns::find("log.csv", &header, choice).map_err(|error| error.to_string())
+    }
+
+    fn columns(case: usize, event: usize, time: Option<usize>) -> Columns {
+        Columns { case: vec![case], event: vec![event], time: time.into_iter().collect() }
+    }
+
+    #[test]
+    fn usual_names() {
+        let none = ColumnChoice::default();
+        assert_eq!(find(&["Case ID", "Activity", "Complete Timestamp"], &none), Ok(columns(0, 1, Some(2))));
+        assert_eq!(find(&["concept:name", "case:concept:name"], &none), Ok(columns(1, 0, None)));
+        assert_eq!(
+            find(&["alarm_id", "device_id", "start_timestamp", "end_timestamp"], &none),
+            Ok(columns(1, 0, Some(2)))
+        );
+        let single = ColumnChoice { single_case: true, ..none.clone() };
+        let found = find(&["LineId", "Timestamp", "EventId", "EventTemplate"], &single).unwrap();
+        assert_eq!((found.case.len(), found.event[0], found.time[0]), (0, 3, 1));
+        let no_time = ColumnChoice { no_time: true, ..none };
+        assert_eq!(find(&["id", "event", "time"], &no_time), Ok(columns(0, 1, None)));
+    }
+
+    #[test]
+    fn guesses_that_cannot_be_made() {
+        let none = ColumnChoice::default();
+        let said = find(&["patient", "handling", "when"], &none).unwrap_err();
+        assert!(said.contains("--event-column NAME") && said.contains("patient, handling, when"), "{said}");
+        let said = find(&["case", "event", "Event"], &none).unwrap_err();
+        assert!(said.contains("columns 2 and 3 may both be the event"), "{said}");
+        let said = find(&["a", "b"], &none).unwrap_err();
+        assert!(said.contains("--single-case"), "{said}");
+    }
+
+    #[test]
+    fn named_columns() {
+        let choice = |name: &str| ColumnChoice { event: vec![name.to_owned()], ..ColumnChoice::default() };
+        assert_eq!(find(&["case", "X", "x"], &choice("x")), Ok(columns(0, 2, None)));
+        assert_eq!(find(&["case", " Handling"], &choice("handling")), Ok(columns(0, 1, None)));
+        assert!(find(&["case", "X", "x"], &choice("y")).unwrap_err().contains("no such column"));
+        assert!(find(&["case", "x", "x"], &choice("x")).unwrap_err().contains("columns 2 and 3 are both called so"));
+    }
+}
