@@ -1,11 +1,13 @@
 //! The flags, as typed. Names and meanings are those of the library's settings and of the JSON keys.
 
 mod bench;
+mod fleet;
 
 use std::path::PathBuf;
 
 pub use bench::{BenchCommand, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use fleet::{FleetArgs, LogFormat};
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
 /// The whole command line.
@@ -66,6 +68,8 @@ pub struct DemoArgs {
 pub enum SimulateCommand {
     /// The paper's nonlinear process; the folder is also a model, the perfect one
     Scm(ScmArgs),
+    /// A vehicle fleet with named trouble codes and designed cascades; the folder is also a model, the perfect one
+    Fleet(FleetArgs),
 }
 
 #[derive(Debug, Args)]

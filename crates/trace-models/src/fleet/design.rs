@@ -129,7 +129,7 @@ fn background(types: usize, rules: &[(usize, usize, f32)]) -> Vec<f32> {
     share.into_iter().map(|share| share as f32).collect()
 }
 
-/// A fixed shuffle: the finaliser of SplitMix64.
+/// A fixed shuffle: the finaliser of `SplitMix64`.
 fn scrambled(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
