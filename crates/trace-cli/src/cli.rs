@@ -1,12 +1,14 @@
 //! The flags, as typed. Names and meanings are those of the library's settings and of the JSON keys.
 
 mod bench;
+mod compare;
 mod fleet;
 
 use std::path::PathBuf;
 
 pub use bench::{BenchCommand, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use compare::CompareArgs;
 pub use fleet::{FleetArgs, LogFormat};
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
@@ -41,6 +43,8 @@ pub enum Command {
     Discover(DiscoverArgs),
     /// Merge results of many sequences into one graph over event types
     Aggregate(AggregateArgs),
+    /// Say which edges differ between the population graphs of two cohorts
+    Compare(CompareArgs),
     /// Score found edges against true ones
     Evaluate(EvaluateArgs),
     /// Write graphs for other tools

@@ -38,6 +38,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Train(args) => commands::train::run(args, cli.quiet),
         Command::Discover(args) => commands::discover::run(args, cli.quiet),
         Command::Aggregate(args) => commands::aggregate::run(args, cli.quiet),
+        Command::Compare(args) => commands::compare::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Model(args) => commands::model::run(args),

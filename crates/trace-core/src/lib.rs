@@ -56,7 +56,10 @@ pub use discovery::{
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};
-pub use graph::{Edge, PairRecord, PopulationGraph, PopulationRule, SampleGraph, SummaryEdge, SummaryGraph};
+pub use graph::{
+    Change, CompareRule, Comparison, Difference, Edge, PairComparison, PairRecord, PopulationGraph, PopulationRule,
+    SampleGraph, SequenceSums, SummaryEdge, SummaryGraph,
+};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};
 pub use numerics::EventScore;
 pub use vocabulary::{EventName, Vocabulary};

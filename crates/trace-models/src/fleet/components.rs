@@ -67,7 +67,8 @@ const WEAR_RULES: [(usize, usize, f32); 2] = [(0, 1, 1.6), (1, 2, 1.6)];
 pub(super) fn name(index: usize) -> String {
     let (component, (digits, mode)) = (index / MODES.len(), MODES[index % MODES.len()]);
     let (letter, item) = ITEMS[component % ITEMS.len()];
-    let place = PLACES[component / ITEMS.len() % PLACES.len()];
+    // Neighbours have different places, and no item has the same place twice.
+    let place = PLACES[(component + component / ITEMS.len()) % PLACES.len()];
     let unit = component / (ITEMS.len() * PLACES.len()) + 1;
     let number = if unit > 1 { format!(" {unit}") } else { String::new() };
     // None of the hand-written codes starts with a 3.

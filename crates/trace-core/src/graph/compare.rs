@@ -1,0 +1,473 @@
+//! Two cohorts' population graphs compared: which edges appear, vanish, strengthen or weaken.
+//!
+//! Of a type pair with `n` opportunities in `G` sequences the mean signed log ratio `r̄` has the variance
+//!
+//! ```text
+//! V = G/(G−1) · Σ_i (S_i − r̄ n_i)² / n²        S_i, n_i: log ratios and opportunities of sequence i
+//! ```
+//!
+//! with sequences, not opportunities, as the independent unit; likewise the share of opportunities that were kept and
+//! the number of edges a sequence. The difference of two cohorts is tested by `|Δ| / √(V_a + V_b)` against Student's t
+//! with Welch's degrees of freedom. The false discovery rate over all differences of log ratios and of edges a sequence
+//! together is held by Benjamini and Hochberg's step-up rule; where it picks `R` of `m`, intervals cover at `1 − R α / m`
+//! (Benjamini and Yekutieli 2005), so that an interval leaves out 0 just when its difference was picked. The rule holds
+//! for tests that are independent or depend on each other positively.
+//!
+//! Where a graph came from a file without sums over sequences, all opportunities of a sequence are taken for one
+//! (`V = s²/G`), which errs on the safe side.
+
+use std::collections::BTreeSet;
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use super::{PairRecord, PopulationGraph, PopulationRule};
+
+/// What a comparison holds to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompareRule {
+    /// Expected share of false findings, at most.
+    pub level: f64,
+    /// Log ratios that differ by no more than this count as equal.
+    pub margin: f64,
+    /// What makes a pair an edge of either graph.
+    pub population: PopulationRule,
+    /// Sequences with an opportunity that both graphs must have for log ratios to be compared.
+    pub least_sequences: u64,
+    /// Edges in both graphs together that there must be for their frequency to be compared.
+    pub least_edges: u64,
+}
+
+impl Default for CompareRule {
+    fn default() -> Self {
+        let population = PopulationRule::default();
+        Self { level: 0.05, margin: 0.0, population, least_sequences: 5, least_edges: 10 }
+    }
+}
+
+/// One quantity in both graphs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Difference {
+    /// In the first graph.
+    pub a: f64,
+    /// In the second.
+    pub b: f64,
+    /// Lower end of the interval of `b − a`.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Probability of a difference this large by chance.
+    pub p: f64,
+    /// The same corrected for the number of pairs: the level at which the pair would just be picked.
+    pub q: f64,
+}
+
+impl Difference {
+    /// `b − a`.
+    pub fn difference(&self) -> f64 {
+        self.b - self.a
+    }
+}
+
+/// What became of an edge from the first graph to the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// Only the second has it.
+    Appears,
+    /// Only the first has it.
+    Vanishes,
+    /// Its log ratio is larger in the second.
+    Strengthens,
+    /// Its log ratio is smaller in the second.
+    Weakens,
+    /// As strong where it is found, but found in more of the second's sequences, or more often in them.
+    MoreOften,
+    /// As strong where it is found, but found less often in the second.
+    LessOften,
+    /// No difference that could not be chance.
+    Same,
+    /// Too few occurrences to say.
+    Unknown,
+}
+
+/// One type pair that is an edge of at least one of the graphs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairComparison<K> {
+    /// Cause and effect.
+    pub types: (K, K),
+    /// What became of it.
+    pub change: Change,
+    /// Whether it is an edge of the first graph and of the second.
+    pub kept: (bool, bool),
+    /// Opportunities in either.
+    pub opportunities: (u64, u64),
+    /// Mean signed log ratio over opportunities; `None` where one of the graphs has too few.
+    pub log_ratio: Option<Difference>,
+    /// Share of opportunities that were kept; `None` likewise. It decides nothing.
+    pub kept_share: Option<Difference>,
+    /// Edges a sequence, over all sequences; `None` where there are too few edges.
+    pub edges: Option<Difference>,
+}
+
+/// Two population graphs compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison<K> {
+    /// Every pair that is an edge of at least one of them: changed ones first.
+    pub pairs: Vec<PairComparison<K>>,
+    /// How many pairs had their log ratios compared.
+    pub log_ratios: usize,
+    /// How many had their edges a sequence compared.
+    pub frequencies: usize,
+}
+
+impl<K: Ord + Clone> Comparison<K> {
+    /// Compares two graphs.
+    pub fn new(a: &PopulationGraph<K>, b: &PopulationGraph<K>, rule: &CompareRule) -> Self {
+        let nothing = PairRecord::default();
+        let edges = |graph: &PopulationGraph<K>| {
+            let kept = graph.pairs.iter().filter(|(_, record)| rule.population.keeps(record));
+            kept.map(|(types, _)| types.clone()).collect::<BTreeSet<_>>()
+        };
+        let (in_a, in_b) = (edges(a), edges(b));
+        let types: Vec<(K, K)> = in_a.union(&in_b).cloned().collect();
+        let of = |types: &(K, K)| (a.pairs.get(types).unwrap_or(&nothing), b.pairs.get(types).unwrap_or(&nothing));
+        let enough = |record: &PairRecord| {
+            record.opportunities() >= rule.population.least && record.sequences >= rule.least_sequences
+        };
+        let comparable = |types: &(K, K)| Some(of(types)).filter(|(a, b)| enough(a) && enough(b));
+        let floor = rule.population.spread_floor;
+        let ratios = types.iter().map(|types| {
+            let (a, b) = comparable(types)?;
+            Some(Estimate::means(mean_log_ratio(a, floor), mean_log_ratio(b, floor), rule.margin))
+        });
+        let shares = types
+            .iter()
+            .map(|types| comparable(types).map(|(a, b)| Estimate::means(kept_share(a), kept_share(b), 0.0)));
+        let frequencies = types.iter().map(|types| {
+            let (x, y) = of(types);
+            let countable = a.sequences > 1 && b.sequences > 1 && x.kept_count + y.kept_count >= rule.least_edges;
+            countable.then(|| Estimate::frequencies((x, a.sequences), (y, b.sequences)))
+        });
+        let mut ratios = decide(&ratios.chain(frequencies).collect::<Vec<_>>(), rule.level);
+        let frequencies = ratios.split_off(types.len());
+        let shares = decide(&shares.collect::<Vec<_>>(), rule.level);
+        let counts = (ratios.iter().flatten().count(), frequencies.iter().flatten().count());
+        let mut pairs: Vec<PairComparison<K>> = types
+            .into_iter()
+            .zip(ratios.into_iter().zip(shares).zip(frequencies))
+            .map(|(types, ((log_ratio, kept_share), edges))| {
+                let (x, y) = of(&types);
+                let kept = (in_a.contains(&types), in_b.contains(&types));
+                let opportunities = (x.opportunities(), y.opportunities());
+                let change = change(kept, log_ratio.as_ref(), edges.as_ref(), rule.level);
+                PairComparison { types, change, kept, opportunities, log_ratio, kept_share, edges }
+            })
+            .collect();
+        let size = |pair: &PairComparison<K>| {
+            let of = |quantity: &Option<Difference>| quantity.map_or(0.0, |quantity| quantity.difference().abs());
+            (of(&pair.log_ratio), of(&pair.edges))
+        };
+        pairs.sort_by(|x, y| {
+            let ((x_ratio, x_edges), (y_ratio, y_edges)) = (size(x), size(y));
+            x.change.cmp(&y.change).then(y_ratio.total_cmp(&x_ratio)).then(y_edges.total_cmp(&x_edges))
+        });
+        Self { pairs, log_ratios: counts.0, frequencies: counts.1 }
+    }
+}
+
+fn change(kept: (bool, bool), log_ratio: Option<&Difference>, edges: Option<&Difference>, level: f64) -> Change {
+    let picked = |quantity: Option<&Difference>| quantity.filter(|quantity| quantity.q <= level).copied();
+    let rises = |quantity: Difference| quantity.difference() > 0.0;
+    match (picked(log_ratio).map(rises), picked(edges).map(rises)) {
+        (Some(true), _) if !kept.0 => Change::Appears,
+        (Some(false), _) if !kept.1 => Change::Vanishes,
+        (Some(true), _) => Change::Strengthens,
+        (Some(false), _) => Change::Weakens,
+        // Where log ratios cannot be compared because one graph hardly has the pair at all.
+        (None, Some(true)) if log_ratio.is_none() && !kept.0 => Change::Appears,
+        (None, Some(false)) if log_ratio.is_none() && !kept.1 => Change::Vanishes,
+        (None, Some(true)) => Change::MoreOften,
+        (None, Some(false)) => Change::LessOften,
+        (None, None) if log_ratio.is_none() && edges.is_none() => Change::Unknown,
+        (None, None) => Change::Same,
+    }
+}
+
+/// A mean with the variance of its estimate and the number of independent units behind it.
+#[derive(Clone, Copy, Debug)]
+struct Mean {
+    value: f64,
+    variance: f64,
+    units: u64,
+}
+
+/// `Σ (y_i − ȳ n_i)²` from sums of products; what is below zero is rounding.
+fn residual(squares: f64, products: f64, counts: f64, ratio: f64) -> f64 {
+    (squares - 2.0 * ratio * products + ratio * ratio * counts).max(0.0)
+}
+
+/// Variance of a ratio of sums over `units` sequences, with this sum of squared residuals.
+fn ratio_variance(residual: f64, units: u64, count: u64) -> f64 {
+    let (units, count) = (units as f64, count as f64);
+    residual * units / (units - 1.0) / (count * count)
+}
+
+fn mean_log_ratio(record: &PairRecord, floor: f64) -> Mean {
+    let (value, units) = (record.log_ratio.mean, record.sequences);
+    let variance = record.sequence_sums().map_or_else(
+        || record.log_ratio.variance() / units as f64,
+        |sums| {
+            let left =
+                residual(sums.log_ratio_squared, sums.log_ratio_opportunities, sums.opportunities_squared, value);
+            ratio_variance(left, units, record.opportunities())
+        },
+    );
+    // The floor of the population rule: few occurrences that happen to agree are not certain.
+    Mean { value, variance: variance.max(floor * floor / units as f64), units }
+}
+
+fn kept_share(record: &PairRecord) -> Mean {
+    let (kept, count, units) = (record.kept_count as f64, record.opportunities() as f64, record.sequences);
+    let value = kept / count;
+    // As if one more had been kept and one more not: a share of exactly 0 or 1 is not certain either.
+    let middling = (kept + 1.0) / (count + 2.0);
+    let floor = middling * (1.0 - middling) / count;
+    let variance = record.sequence_sums().map_or_else(
+        || middling * (1.0 - middling) / units as f64,
+        |sums| {
+            let left = residual(sums.kept_squared, sums.kept_opportunities, sums.opportunities_squared, value);
+            ratio_variance(left, units, record.opportunities())
+        },
+    );
+    Mean { value, variance: variance.max(floor), units }
+}
+
+/// The difference of two quantities, before it is known how many are compared.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    a: f64,
+    b: f64,
+    error: f64,
+    freedom: f64,
+    /// Differences up to this count as none.
+    margin: f64,
+}
+
+impl Estimate {
+    fn means(a: Mean, b: Mean, margin: f64) -> Self {
+        let sum = a.variance + b.variance;
+        let part = |mean: Mean| mean.variance * mean.variance / (mean.units - 1) as f64;
+        Self { a: a.value, b: b.value, error: sum.sqrt(), freedom: sum * sum / (part(a) + part(b)), margin }
+    }
+
+    /// Edges a sequence. The variance is the larger of that with a rate of its own for each graph and that with the same
+    /// for both: where one has no edge, the former takes its 0 for certain.
+    fn frequencies((x, in_x): (&PairRecord, u64), (y, in_y): (&PairRecord, u64)) -> Self {
+        let (in_x, in_y) = (in_x as f64, in_y as f64);
+        let squares = |record: &PairRecord| {
+            // All opportunities of a sequence kept or none, where nothing better is known.
+            let clustered = || record.kept_count as f64 * record.opportunities() as f64 / record.sequences as f64;
+            match record.sequence_sums() {
+                Some(sums) => sums.kept_squared,
+                None => clustered(),
+            }
+        };
+        let (a, b) = (x.kept_count as f64 / in_x, y.kept_count as f64 / in_y);
+        let spread = |squares: f64, mean: f64, count: f64| (squares / count - mean * mean).max(0.0);
+        let own = spread(squares(x), a, in_x) / (in_x - 1.0) + spread(squares(y), b, in_y) / (in_y - 1.0);
+        let rate = (x.kept_count + y.kept_count) as f64 / (in_x + in_y);
+        let pooled = spread(squares(x) + squares(y), rate, in_x + in_y) * (1.0 / in_x + 1.0 / in_y);
+        Self { a, b, error: own.max(pooled).sqrt(), freedom: in_x + in_y - 2.0, margin: 0.0 }
+    }
+
+    fn student(&self) -> Option<StudentsT> {
+        StudentsT::new(0.0, 1.0, self.freedom.max(1.0)).ok()
+    }
+
+    /// Probability of a difference at least this large, on either side, if the true one is at the margin.
+    fn p(&self) -> f64 {
+        let size = (self.b - self.a).abs();
+        let tail = |distance: f64| self.student().map_or(1.0, |student| student.cdf(-distance / self.error));
+        if self.error > 0.0 { (tail(size - self.margin) + tail(size + self.margin)).min(1.0) } else { 1.0 }
+    }
+}
+
+/// Corrects all comparisons for their number.
+fn decide(estimates: &[Option<Estimate>], level: f64) -> Vec<Option<Difference>> {
+    let mut ranked: Vec<(f64, usize)> = estimates
+        .iter()
+        .enumerate()
+        .filter_map(|(index, estimate)| estimate.map(|estimate| (estimate.p(), index)))
+        .collect();
+    ranked.sort_by(|x, y| x.0.total_cmp(&y.0));
+    let count = ranked.len() as f64;
+    let mut corrected = vec![1.0; estimates.len()];
+    let mut least: f64 = 1.0;
+    for (rank, (p, index)) in ranked.iter().enumerate().rev() {
+        least = least.min(p * count / (rank + 1) as f64);
+        corrected[*index] = least;
+    }
+    let picked = ranked.iter().filter(|(_, index)| corrected[*index] <= level).count().max(1);
+    let uncovered = level * picked as f64 / count;
+    estimates
+        .iter()
+        .zip(corrected)
+        .map(|(estimate, q)| {
+            estimate.map(|estimate| {
+                let quantile = estimate.student().map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - uncovered / 2.0));
+                let (middle, half) = (estimate.b - estimate.a, quantile * estimate.error);
+                let (low, high) = (middle - half, middle + half);
+                Difference { a: estimate.a, b: estimate.b, low, high, p: estimate.p(), q }
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::Lag;
+
+    /// Sequences with up to three opportunities of each of `pairs` pairs; the log ratios of a sequence share half of
+    /// their spread. `effect` says the mean of each pair, `share` how many sequences have it.
+    fn cohort(
+        seed: u64,
+        sequences: usize,
+        pairs: u32,
+        effect: impl Fn(u32) -> f64,
+        share: impl Fn(u32) -> f64,
+    ) -> PopulationGraph<u32> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut graph = PopulationGraph::default();
+        for _ in 0..sequences {
+            let mut tested = Vec::new();
+            for pair in 0..pairs {
+                let mut noise = || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+                let shared = noise();
+                let own = [noise(), noise(), noise()];
+                if random.random::<f64>() < share(pair) {
+                    let count = random.random_range(1..4);
+                    for noise in &own[..count] {
+                        let log_ratio = effect(pair) + shared + noise;
+                        tested.push(((pair, pair), log_ratio.abs(), log_ratio, Lag(1), log_ratio > 0.0));
+                    }
+                }
+            }
+            graph.add_sequence(tested);
+        }
+        graph
+    }
+
+    #[test]
+    fn the_variance_is_that_of_repeated_cohorts() {
+        let cohorts: Vec<PairRecord> =
+            (0..400).map(|seed| cohort(seed, 60, 1, |_| 2.0, |_| 0.7).pairs.remove(&(0, 0)).unwrap()).collect();
+        let check = |name: &str, mean: fn(&PairRecord) -> Mean, naive: fn(&PairRecord) -> f64| {
+            let means: Vec<Mean> = cohorts.iter().map(mean).collect();
+            let average = means.iter().map(|mean| mean.value).sum::<f64>() / 400.0;
+            let actual = means.iter().map(|mean| (mean.value - average).powi(2)).sum::<f64>() / 399.0;
+            let stated = means.iter().map(|mean| mean.variance).sum::<f64>() / 400.0;
+            assert!((stated / actual - 1.0).abs() < 0.2, "{name}: stated {stated}, actual {actual}");
+            let naive = cohorts.iter().map(naive).sum::<f64>() / 400.0;
+            assert!(naive < 0.75 * actual, "{name}: opportunities as units give {naive} of {actual}");
+        };
+        check(
+            "log ratio",
+            |record| mean_log_ratio(record, 0.0),
+            |record| record.log_ratio.variance() / record.opportunities() as f64,
+        );
+        check("kept share", kept_share, |record| {
+            let share = record.kept_count as f64 / record.opportunities() as f64;
+            share * (1.0 - share) / record.opportunities() as f64
+        });
+    }
+
+    #[test]
+    fn alike_cohorts_differ_rarely_and_unlike_ones_are_told() {
+        let rule = CompareRule::default();
+        let mut false_runs = 0;
+        for seed in 0..100 {
+            let effect = |pair: u32| 1.0 + f64::from(pair) / 10.0;
+            let share = |_: u32| 0.3;
+            let a = cohort(2 * seed, 80, 20, effect, share);
+            let b = cohort(2 * seed + 1, 80, 20, effect, share);
+            let comparison = Comparison::new(&a, &b, &rule);
+            assert!(comparison.log_ratios >= 19, "{}", comparison.log_ratios);
+            let changed = |pair: &PairComparison<u32>| !matches!(pair.change, Change::Same | Change::Unknown);
+            false_runs += usize::from(comparison.pairs.iter().any(changed));
+        }
+        // Five of a hundred runs are expected at most, and thirteen are very unlikely.
+        assert!(false_runs <= 12, "{false_runs} of 100 runs found a difference where there is none");
+
+        let a = cohort(11, 300, 6, |pair| [2.0, 2.0, 1.0, 4.0, 2.0, 0.0][pair as usize], |_| 0.4);
+        let b = cohort(
+            12,
+            300,
+            6,
+            |pair| [2.0, 0.0, 3.0, 2.0, 2.0, 2.0][pair as usize],
+            |pair| if pair == 4 { 0.1 } else { 0.4 },
+        );
+        let changes: Vec<(u32, Change)> =
+            Comparison::new(&a, &b, &rule).pairs.iter().map(|pair| (pair.types.0, pair.change)).collect();
+        let expected = [
+            (5, Change::Appears),
+            (1, Change::Vanishes),
+            (2, Change::Strengthens),
+            (3, Change::Weakens),
+            (4, Change::LessOften),
+            (0, Change::Same),
+        ];
+        assert_eq!(changes, expected);
+        let back: BTreeSet<(u32, Change)> =
+            Comparison::new(&b, &a, &rule).pairs.iter().map(|pair| (pair.types.0, pair.change)).collect();
+        assert!(back.contains(&(5, Change::Vanishes)) && back.contains(&(4, Change::MoreOften)));
+        // A margin that the differences do not exceed takes them back.
+        let wide = Comparison::new(&a, &b, &CompareRule { margin: 3.0, ..rule });
+        assert!(wide.pairs.iter().all(|pair| pair.log_ratio.is_none_or(|ratio| ratio.q > 0.05)), "{wide:?}");
+    }
+
+    #[test]
+    fn an_edge_that_one_cohort_never_has_an_opportunity_for_vanishes() {
+        let a = cohort(3, 100, 2, |_| 3.0, |_| 0.5);
+        let mut b = cohort(4, 100, 2, |_| 3.0, |_| 0.5);
+        b.pairs.remove(&(1, 1));
+        let comparison = Comparison::new(&a, &b, &CompareRule::default());
+        let gone = comparison.pairs.iter().find(|pair| pair.types.0 == 1).unwrap();
+        assert_eq!((gone.change, gone.log_ratio, gone.opportunities.1), (Change::Vanishes, None, 0));
+        let edges = gone.edges.unwrap();
+        assert!(edges.high < 0.0 && edges.b == 0.0 && edges.q < 1e-6);
+    }
+
+    #[test]
+    fn intervals_leave_out_zero_just_when_the_pair_is_picked() {
+        for seed in 0..20 {
+            let a = cohort(seed, 60, 30, |_| 2.0, |_| 0.5);
+            let b = cohort(100 + seed, 60, 30, |pair| 2.0 + f64::from(pair) / 20.0, |_| 0.5);
+            let comparison = Comparison::new(&a, &b, &CompareRule::default());
+            for ratio in comparison.pairs.iter().filter_map(|pair| pair.log_ratio) {
+                // Where no pair is picked, the interval is that of one.
+                if (ratio.q - 0.05).abs() > 1e-9 {
+                    assert_eq!(ratio.low > 0.0 || ratio.high < 0.0, ratio.q <= 0.05, "{ratio:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_sums_over_sequences_the_answer_is_more_careful() {
+        let strip = |mut graph: PopulationGraph<u32>| {
+            graph.pairs.values_mut().for_each(|record| record.by_sequence = super::super::SequenceSums::default());
+            graph
+        };
+        let (a, b) = (cohort(1, 100, 5, |_| 2.0, |_| 0.5), cohort(2, 100, 5, |_| 2.5, |_| 0.5));
+        let rule = CompareRule::default();
+        let (known, unknown) = (Comparison::new(&a, &b, &rule), Comparison::new(&strip(a), &strip(b), &rule));
+        for pair in &known.pairs {
+            let other = unknown.pairs.iter().find(|other| other.types == pair.types).unwrap();
+            let (x, y) = (pair.log_ratio.unwrap(), other.log_ratio.unwrap());
+            assert!(x.p <= y.p && x.difference() == y.difference(), "{x:?} {y:?}");
+        }
+    }
+}
