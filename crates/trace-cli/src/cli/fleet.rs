@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trace_core::Particles;
-use trace_models::fleet::CASCADES;
+use trace_models::fleet::{CASCADES, Cascade};
 
 use super::{TruthKind, parse_draws};
 
@@ -56,10 +56,11 @@ pub enum LogFormat {
 
 fn after_help() -> String {
     let widest = CASCADES.iter().map(|cascade| cascade.name.len()).max().unwrap_or(0);
-    let cascades: String =
-        CASCADES.iter().map(|cascade| format!("  {:widest$}  {}\n", cascade.name, cascade.story)).collect();
+    let cascade = |cascade: &Cascade| format!("  {:widest$}  {}", cascade.name, cascade.story);
+    let cascades: Vec<String> = CASCADES.iter().map(cascade).collect();
+    let cascades = cascades.join("\n");
     format!(
-        "Cascades:\n{cascades}\n\
+        "Cascades:\n{cascades}\n\n\
          Example:\n  trace simulate fleet --sequences 200 --out fleet\n  \
          trace discover fleet/events.jsonl --model fleet --out results.jsonl --population population.json\n  \
          trace evaluate results.jsonl --truth fleet/truth.jsonl\n  \

@@ -19,7 +19,7 @@ const MARGIN_OF_TWO_MODELS: f64 = 0.3;
 /// Rows of each kind of change that are shown.
 const MOST_ROWS: usize = 40;
 /// Characters of a name that are shown.
-const LONGEST_NAME: usize = 48;
+const LONGEST_NAME: usize = 36;
 
 pub fn run(args: &CompareArgs) -> anyhow::Result<()> {
     check(args)?;
