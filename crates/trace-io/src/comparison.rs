@@ -80,6 +80,8 @@ pub struct ComparedPair {
     pub kept_share: Option<ComparedValue>,
     /// Edges a sequence; null where there are too few edges.
     pub edges_per_sequence: Option<ComparedValue>,
+    /// Opportunities a sequence: how often the effect follows the cause; null where a graph has fewer than two sequences.
+    pub opportunities_per_sequence: Option<ComparedValue>,
 }
 
 /// One quantity in both.
@@ -95,7 +97,8 @@ pub struct ComparedValue {
     pub low: f64,
     /// Upper end of its interval.
     pub high: f64,
-    /// Probability of a difference this large by chance.
+    /// Probability of a difference this large by chance; of log ratios and edges, or of as large a difference of
+    /// opportunities in the same direction, whichever is larger.
     pub p: f64,
     /// The same corrected for the number of differences tested.
     pub q: f64,
@@ -121,6 +124,7 @@ impl ComparedPair {
             log_ratio: pair.log_ratio.as_ref().map(ComparedValue::new),
             kept_share: pair.kept_share.as_ref().map(ComparedValue::new),
             edges_per_sequence: pair.edges.as_ref().map(ComparedValue::new),
+            opportunities_per_sequence: pair.follows.as_ref().map(ComparedValue::new),
         }
     }
 }
@@ -167,7 +171,7 @@ impl ComparisonFile {
             ["cause", "effect", "change", "kept_a", "kept_b", "opportunities_a", "opportunities_b"]
                 .map(str::to_owned)
                 .to_vec();
-        for quantity in ["log_ratio", "kept_share", "edges_per_sequence"] {
+        for quantity in ["log_ratio", "kept_share", "edges_per_sequence", "opportunities_per_sequence"] {
             header.extend(["a", "b", "difference", "low", "high", "p", "q"].map(|part| format!("{quantity}_{part}")));
         }
         writer.write_record(&header)?;
@@ -181,7 +185,8 @@ impl ComparisonFile {
                 pair.opportunities_a.to_string(),
                 pair.opportunities_b.to_string(),
             ];
-            for value in [pair.log_ratio, pair.kept_share, pair.edges_per_sequence] {
+            let frequencies = [pair.edges_per_sequence, pair.opportunities_per_sequence];
+            for value in [pair.log_ratio, pair.kept_share].into_iter().chain(frequencies) {
                 let cells = value.map(|v| [v.a, v.b, v.difference, v.low, v.high, v.p, v.q].map(|x| x.to_string()));
                 row.extend(cells.unwrap_or_default());
             }

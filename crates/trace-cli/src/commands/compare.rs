@@ -105,7 +105,8 @@ fn as_text(compared: &ComparisonFile) -> String {
     );
     text += &format!(
         "{} differences tested with sequences as the independent unit; at most {} % of those reported are expected to be \
-         false (Benjamini–Hochberg), and intervals allow for the choice.\n",
+         false (Benjamini–Hochberg), and intervals allow for the choice. A difference counts only if the effect also \
+         follows the cause more often, or less often, than before.\n",
         compared.tested,
         100.0 * compared.level
     );
@@ -122,7 +123,8 @@ fn remarks(compared: &ComparisonFile) -> String {
         "note: one model read both cohorts. It expects of both what it has learnt, so that a mechanism which one of them \
          lacks shows as edges that are found less often rather than as weaker ones.\n"
     } else {
-        "note: two models read the cohorts. How far they differ by their training alone is not part of the intervals.\n"
+        "note: two models read the cohorts. How far their log ratios differ by their training alone is not part of the \
+         intervals.\n"
     };
     for cohort in [&compared.a, &compared.b].into_iter().filter(|cohort| !cohort.by_sequence) {
         text += &format!(
