@@ -114,7 +114,7 @@ pub const CASCADES: &[Cascade] = &[
     },
     Cascade {
         name: "exhaust",
-        story: "soot → long regeneration → filter efficiency → limited power; reductant → NOx → start inhibit",
+        story: "soot → regeneration → filter → limited power; reductant → NOx → no start",
         rules: &[
             ("P2463", "P2458", 1.8),
             ("P2458", "P2002", 1.6),
@@ -127,7 +127,7 @@ pub const CASCADES: &[Cascade] = &[
     },
     Cascade {
         name: "high-voltage",
-        story: "pack deterioration → energy control → DC/DC converter; isolation → interlock → shut-down",
+        story: "pack → energy control → DC/DC converter; isolation → interlock → shut-down",
         rules: &[
             ("P0A7F", "P0A80", 1.6),
             ("P0A80", "P0A1F", 1.6),
