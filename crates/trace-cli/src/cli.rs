@@ -1,14 +1,18 @@
 //! The flags, as typed. Names and meanings are those of the library's settings and of the JSON keys.
 
 mod bench;
+mod compare;
 mod explain;
+mod fleet;
 mod log;
 
 use std::path::PathBuf;
 
 pub use bench::{BenchCommand, ReadArgs, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use compare::CompareArgs;
 pub use explain::ExplainArgs;
+pub use fleet::{FleetArgs, LogFormat};
 pub use log::{LogArgs, LogCommand, LogInfoArgs};
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
@@ -45,6 +49,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Merge results of many sequences into one graph over event types
     Aggregate(AggregateArgs),
+    /// Say which edges differ between the population graphs of two cohorts
+    Compare(CompareArgs),
     /// Score found edges against true ones
     Evaluate(EvaluateArgs),
     /// Write graphs for other tools
@@ -75,6 +81,8 @@ pub struct DemoArgs {
 pub enum SimulateCommand {
     /// The paper's nonlinear process; the folder is also a model, the perfect one
     Scm(ScmArgs),
+    /// A vehicle fleet with named trouble codes and designed cascades; the folder is also a model, the perfect one
+    Fleet(FleetArgs),
 }
 
 #[derive(Debug, Args)]

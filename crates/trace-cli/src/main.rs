@@ -51,6 +51,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Discover(args) => commands::discover::run(args, cli.quiet),
         Command::Explain(args) => commands::explain::run(args, cli.quiet),
         Command::Aggregate(args) => commands::aggregate::run(args, cli.quiet),
+        Command::Compare(args) => commands::compare::run(args),
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Log(args) => commands::log::run(args),

@@ -345,7 +345,17 @@ fn the_demo_tells_its_story_and_keeps_what_it_made() {
 /// Every example of every `--help`, run as it stands, each command's in a folder of its own.
 #[test]
 fn the_examples_in_the_help_work() {
-    for command in ["simulate scm", "train", "discover", "aggregate", "evaluate", "export", "model info"] {
+    for command in [
+        "simulate scm",
+        "simulate fleet",
+        "train",
+        "discover",
+        "aggregate",
+        "compare",
+        "evaluate",
+        "export",
+        "model info",
+    ] {
         let at = Workplace::new();
         let help = at.run(&format!("{command} --help"));
         let example = help.split("Example:\n").nth(1).unwrap_or_else(|| panic!("{command} has no example"));

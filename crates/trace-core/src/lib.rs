@@ -58,7 +58,8 @@ pub use discovery::{
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};
 pub use graph::{
-    Chain, Edge, Explanation, PairRecord, PopulationGraph, PopulationRule, SampleGraph, SummaryEdge, SummaryGraph,
+    Chain, Change, CompareRule, Comparison, Difference, Edge, Explanation, PairComparison, PairRecord, PopulationGraph,
+    PopulationRule, SampleGraph, SequenceSums, SummaryEdge, SummaryGraph,
 };
 pub use knowledge::{Knowledge, LagRule, TypeSet, Verdict};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};

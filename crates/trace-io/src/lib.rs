@@ -4,6 +4,7 @@
 //! that goes to a file is either complete or not there: whole files are written under a temporary name, and results
 //! grow in `FILE.partial` until they are done. The formats are documented in the repository's `docs/formats.md`.
 
+pub mod comparison;
 mod error;
 pub mod export;
 pub mod knowledge;

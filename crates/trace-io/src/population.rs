@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use trace_core::numerics::Moments;
-use trace_core::{EventName, Lag, PairRecord, PopulationGraph, PopulationRule};
+use trace_core::{EventName, Lag, PairRecord, PopulationGraph, PopulationRule, SequenceSums};
 
 use crate::name::Name;
 use crate::result::{ResultLine, ResultModel, ResultSettings};
@@ -58,6 +58,55 @@ pub struct PopulationEdge {
     pub kept: bool,
     /// How many kept edges have each lag.
     pub lags: BTreeMap<u32, u64>,
+    /// How all that is spread over sequences; absent in files of earlier versions and in what was merged from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_sequence: Option<SequenceProducts>,
+}
+
+/// Sums over sequences of products of what each holds of one type pair: `n` opportunities, of which `k` were kept, with
+/// log ratios that sum to `S`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SequenceProducts {
+    /// `Σ n²`
+    pub opportunities_squared: f64,
+    /// `Σ S²`
+    pub log_ratio_squared: f64,
+    /// `Σ S n`
+    pub log_ratio_opportunities: f64,
+    /// `Σ k²`
+    pub kept_squared: f64,
+    /// `Σ k n`
+    pub kept_opportunities: f64,
+}
+
+impl SequenceProducts {
+    /// The sums as a file holds them.
+    pub const fn new(sums: &SequenceSums) -> Self {
+        Self {
+            opportunities_squared: sums.opportunities_squared,
+            log_ratio_squared: sums.log_ratio_squared,
+            log_ratio_opportunities: sums.log_ratio_opportunities,
+            kept_squared: sums.kept_squared,
+            kept_opportunities: sums.kept_opportunities,
+        }
+    }
+
+    /// The sums over that many sequences.
+    pub const fn sums(&self, sequences: u64) -> SequenceSums {
+        SequenceSums {
+            sequences,
+            opportunities_squared: self.opportunities_squared,
+            log_ratio_squared: self.log_ratio_squared,
+            log_ratio_opportunities: self.log_ratio_opportunities,
+            kept_squared: self.kept_squared,
+            kept_opportunities: self.kept_opportunities,
+        }
+    }
+
+    fn is_possible(&self) -> bool {
+        let squares = [self.opportunities_squared, self.log_ratio_squared, self.kept_squared, self.kept_opportunities];
+        squares.iter().all(|sum| sum.is_finite() && *sum >= 0.0) && self.log_ratio_opportunities.is_finite()
+    }
 }
 
 impl PopulationFile {
@@ -81,6 +130,7 @@ impl PopulationFile {
                 unsigned_score: rule.unsigned_score(record),
                 kept: rule.keeps(record),
                 lags: record.lags.iter().map(|(lag, count)| (lag.0, *count)).collect(),
+                by_sequence: record.sequence_sums().map(SequenceProducts::new),
             })
             .collect();
         edges.sort_by(|a, b| b.score.total_cmp(&a.score)); // stable: ties stay in order of names
@@ -103,6 +153,7 @@ impl PopulationFile {
                 strength: Moments::from_spread(edge.opportunities, edge.mean_strength, edge.strength_spread),
                 log_ratio: Moments::from_spread(edge.opportunities, edge.mean_log_ratio, edge.log_ratio_spread),
                 lags: edge.lags.iter().map(|(lag, count)| (Lag(*lag), *count)).collect(),
+                by_sequence: edge.by_sequence.map(|sums| sums.sums(edge.sequences)).unwrap_or_default(),
             };
             graph.pairs.insert((edge.cause.0.clone(), edge.effect.0.clone()), record);
         }
@@ -127,6 +178,10 @@ impl PopulationFile {
             let numbers = [edge.mean_strength, edge.strength_spread, edge.mean_log_ratio, edge.log_ratio_spread];
             if edge.opportunities == 0 || numbers.iter().any(|number| !number.is_finite()) {
                 return Err(Error::file(path, format!("edge {} → {} has no opportunity", edge.cause.0, edge.effect.0)));
+            }
+            if edge.by_sequence.is_some_and(|sums| !sums.is_possible()) {
+                let reason = format!("by_sequence of {} → {} holds impossible sums", edge.cause.0, edge.effect.0);
+                return Err(Error::file(path, reason));
             }
         }
         Ok(file)

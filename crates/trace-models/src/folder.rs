@@ -16,7 +16,7 @@ use trace_core::{DensityModel, EventId, EventName, Vocabulary};
 use twox_hash::XxHash3_64;
 
 use crate::shards::weight_files;
-use crate::{Error, NgramModel, Process, neural};
+use crate::{Error, Fleet, NgramModel, Process, neural};
 
 /// The version of `trace.json` that this software writes.
 pub const RECORD_SCHEMA: &str = "trace.model/1";
@@ -88,6 +88,11 @@ pub fn open(folder: &Path) -> Result<OpenModel, Error> {
                 Process::open(folder, &Config { path: folder.join(CONFIG), values: &config }, record.as_ref())?;
             let parameters = process.parameters();
             (Box::new(process) as Box<dyn DensityModel>, parameters)
+        }
+        Fleet::MODEL_TYPE => {
+            let fleet = Fleet::open(folder, &Config { path: folder.join(CONFIG), values: &config }, record.as_ref())?;
+            let parameters = fleet.parameters();
+            (Box::new(fleet) as Box<dyn DensityModel>, parameters)
         }
         NgramModel::MODEL_TYPE => {
             let model =
@@ -337,7 +342,7 @@ fn resolve(folder: &Path) -> Result<PathBuf, Error> {
 }
 
 /// What a folder written by this software may hold.
-const OURS: [&str; 6] = [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "truth.jsonl"];
+const OURS: [&str; 8] = [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "events.csv", "truth.jsonl", "graph.csv"];
 
 /// Whether a folder may be written at this place: it is free, empty, or holds only files of a model or simulation.
 pub fn check_replaceable(folder: &Path) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Density models for TRACE, on plain CPUs, and the folders they live in.
 //!
 //! * [`Process`] – the paper's synthetic process, a perfect model of the sequences it simulates.
+//! * [`Fleet`] – a vehicle fleet with designed cascades of trouble codes, a perfect model of itself too.
 //! * [`NgramModel`] – interpolated modified Kneser–Ney counts: the fallback for small logs, and the floor that
 //!   neural backbones must beat.
 //! * [`neural`] – LLaMA, Mamba, GRU and LSTM, trained and queried, and GPT-2, queried, on kernels of our own.
@@ -19,6 +20,7 @@
 //! ```
 
 mod error;
+pub mod fleet;
 mod folder;
 mod kernels;
 pub mod measure;
@@ -29,6 +31,7 @@ mod shards;
 mod tensors;
 
 pub use error::Error;
+pub use fleet::Fleet;
 pub use folder::{ModelRecord, OpenModel, RECORD_SCHEMA, check_replaceable, open, write_folder};
 pub use ngram::NgramModel;
 pub use scm::{Process, ProcessSpec, Simulated};

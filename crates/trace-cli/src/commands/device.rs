@@ -27,7 +27,7 @@ fn on(mut opened: OpenModel, folder: &Path, device: &str) -> anyhow::Result<Open
     let fault = |error: trace_candle::Error| Failure::usage(format!("--device {device}: {error}"));
     // `candle` alone is the CPU through candle, which is slow: for comparing with what a GPU would do.
     let backend: Backend = if device == "candle" { Backend::Cpu } else { device.parse().map_err(fault)? };
-    if matches!(opened.model.backbone(), "ngram" | "scm") {
+    if matches!(opened.model.backbone(), "ngram" | "scm" | "fleet") {
         return Err(Failure::usage(format!("--device {device}: {} runs on a CPU", opened.model.backbone())));
     }
     let network = trace_models::neural::open_network(folder)?;

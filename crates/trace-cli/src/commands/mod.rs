@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 pub mod bench;
+pub mod compare;
 pub mod demo;
 mod device;
 pub mod discover;

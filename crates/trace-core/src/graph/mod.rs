@@ -1,11 +1,13 @@
 //! Causal graphs: of positions, of event types in one sequence, and of event types over many sequences.
 
+mod compare;
 mod explanation;
 mod population;
 mod sample;
 mod summary;
 
+pub use compare::{Change, CompareRule, Comparison, Difference, PairComparison};
 pub use explanation::{Chain, Explanation};
-pub use population::{PairRecord, PopulationGraph, PopulationRule};
+pub use population::{PairRecord, PopulationGraph, PopulationRule, SequenceSums};
 pub use sample::{Edge, SampleGraph};
 pub use summary::{SummaryEdge, SummaryGraph};

@@ -10,7 +10,7 @@
 //! "Seeing `u` multiplies the probability of `v` by at least e^0.3 ≈ 1.35, at 99.5 % confidence if opportunities were
 //! independent." The unsigned score is the same bound on the mean strength, for logs where the sign says nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::SampleGraph;
 use crate::numerics::Moments;
@@ -72,9 +72,58 @@ pub struct PairRecord {
     pub log_ratio: Moments,
     /// How many kept edges have each lag.
     pub lags: BTreeMap<Lag, u64>,
+    /// How opportunities and edges are spread over sequences.
+    pub by_sequence: SequenceSums,
+}
+
+/// Sums over sequences of products of what each holds of one type pair: `n` opportunities, of which `k` were kept, with
+/// log ratios that sum to `S`.
+///
+/// Opportunities in one sequence are not independent of each other, sequences are. These sums give the variance of a
+/// mean over opportunities with sequences as the unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SequenceSums {
+    /// How many sequences are in the sums. Less than the pair has where part of it came from a file without them.
+    pub sequences: u64,
+    /// `Σ n²`
+    pub opportunities_squared: f64,
+    /// `Σ S²`
+    pub log_ratio_squared: f64,
+    /// `Σ S n`
+    pub log_ratio_opportunities: f64,
+    /// `Σ k²`
+    pub kept_squared: f64,
+    /// `Σ k n`
+    pub kept_opportunities: f64,
+}
+
+impl SequenceSums {
+    fn push(&mut self, opportunities: u64, kept: u64, log_ratio: f64) {
+        let (n, k) = (opportunities as f64, kept as f64);
+        self.sequences += 1;
+        self.opportunities_squared += n * n;
+        self.log_ratio_squared += log_ratio * log_ratio;
+        self.log_ratio_opportunities += log_ratio * n;
+        self.kept_squared += k * k;
+        self.kept_opportunities += k * n;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.sequences += other.sequences;
+        self.opportunities_squared += other.opportunities_squared;
+        self.log_ratio_squared += other.log_ratio_squared;
+        self.log_ratio_opportunities += other.log_ratio_opportunities;
+        self.kept_squared += other.kept_squared;
+        self.kept_opportunities += other.kept_opportunities;
+    }
 }
 
 impl PairRecord {
+    /// The sums over sequences, where they cover all of them.
+    pub fn sequence_sums(&self) -> Option<&SequenceSums> {
+        (self.by_sequence.sequences == self.sequences).then_some(&self.by_sequence)
+    }
+
     /// The number of opportunities.
     pub const fn opportunities(&self) -> u64 {
         self.strength.count
@@ -88,6 +137,7 @@ impl PairRecord {
         for (lag, count) in &other.lags {
             *self.lags.entry(*lag).or_default() += count;
         }
+        self.by_sequence.merge(&other.by_sequence);
     }
 }
 
@@ -112,7 +162,8 @@ impl<K: Ord + Clone> PopulationGraph<K> {
     /// Adds one sequence: for each tested pair its two types, strength, log ratio, lag and whether it was kept.
     pub fn add_sequence(&mut self, pairs: impl IntoIterator<Item = ((K, K), f64, f64, Lag, bool)>) {
         self.sequences += 1;
-        let mut seen = BTreeSet::new();
+        // Opportunities, kept ones and the sum of log ratios of this sequence, for each pair.
+        let mut here: BTreeMap<(K, K), (u64, u64, f64)> = BTreeMap::new();
         for (types, strength, log_ratio, lag, kept) in pairs {
             let record = self.pairs.entry(types.clone()).or_default();
             record.strength.push(strength);
@@ -121,9 +172,13 @@ impl<K: Ord + Clone> PopulationGraph<K> {
                 record.kept_count += 1;
                 *record.lags.entry(lag).or_default() += 1;
             }
-            if seen.insert(types) {
-                record.sequences += 1;
-            }
+            let sums = here.entry(types).or_default();
+            *sums = (sums.0 + 1, sums.1 + u64::from(kept), sums.2 + log_ratio);
+        }
+        for (types, (opportunities, kept, log_ratio)) in here {
+            let record = self.pairs.entry(types).or_default();
+            record.sequences += 1;
+            record.by_sequence.push(opportunities, kept, log_ratio);
         }
     }
 
@@ -182,6 +237,18 @@ mod tests {
         let near = |a: &Moments, b: &Moments| {
             a.count == b.count && (a.mean - b.mean).abs() < 1e-9 && (a.spread() - b.spread()).abs() < 1e-9
         };
+        let sums = |record: &PairRecord| {
+            let SequenceSums {
+                sequences,
+                opportunities_squared,
+                log_ratio_squared,
+                log_ratio_opportunities,
+                kept_squared,
+                kept_opportunities,
+            } = *record.sequence_sums().expect("nothing came without sums");
+            let products = [log_ratio_squared, log_ratio_opportunities, kept_squared, kept_opportunities];
+            [sequences as f64, opportunities_squared].into_iter().chain(products)
+        };
         a.sequences == b.sequences
             && a.pairs.len() == b.pairs.len()
             && a.pairs.iter().all(|(types, x)| {
@@ -189,6 +256,7 @@ mod tests {
                 (x.sequences, x.kept_count, &x.lags) == (y.sequences, y.kept_count, &y.lags)
                     && near(&x.strength, &y.strength)
                     && near(&x.log_ratio, &y.log_ratio)
+                    && sums(x).zip(sums(y)).all(|(a, b)| (a - b).abs() < 1e-9 * (1.0 + a.abs()))
             })
     }
 
@@ -245,6 +313,10 @@ mod tests {
         let record = &graph.pairs[&(0, 1)];
         assert_eq!((record.sequences, record.opportunities(), record.kept_count), (1, 3, 2));
         assert_eq!(record.lags, BTreeMap::from([(Lag(1), 1), (Lag(3), 1)]));
+        let sums = record.sequence_sums().unwrap();
+        assert_eq!((sums.opportunities_squared, sums.kept_squared, sums.kept_opportunities), (9.0, 4.0, 6.0));
+        assert!((sums.log_ratio_squared - 2.2 * 2.2).abs() < 1e-12);
+        assert!((sums.log_ratio_opportunities - 2.2 * 3.0).abs() < 1e-12);
         let folded = graph.rename(|_| 'x');
         assert_eq!(folded.pairs.len(), 1);
     }

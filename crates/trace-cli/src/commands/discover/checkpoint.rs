@@ -11,6 +11,7 @@ use trace_core::numerics::Moments;
 use trace_core::{EventId, Lag, PairRecord, PopulationGraph};
 use trace_io::Error;
 use trace_io::output::{partial_path, write_whole};
+use trace_io::population::SequenceProducts;
 use trace_io::result::{ResultModel, ResultSettings};
 
 use super::pipeline::{Job, State};
@@ -35,6 +36,9 @@ struct Pair {
     strength: (u64, f64, f64),
     log_ratio: (u64, f64, f64),
     lags: Vec<(u32, u64)>,
+    /// Absent in checkpoints of earlier versions: what comes of them lacks the sums over sequences.
+    #[serde(default)]
+    by_sequence: Option<SequenceProducts>,
 }
 
 const SCHEMA: &str = "trace.checkpoint/1";
@@ -54,6 +58,7 @@ pub fn write(job: &Job<'_>, state: &State) -> Result<(), Error> {
             strength: raw(&record.strength),
             log_ratio: raw(&record.log_ratio),
             lags: record.lags.iter().map(|(lag, count)| (lag.0, *count)).collect(),
+            by_sequence: record.sequence_sums().map(SequenceProducts::new),
         })
         .collect();
     let checkpoint = Checkpoint {
@@ -98,6 +103,7 @@ pub fn read(job: &Job<'_>, population: &Path) -> Result<Option<State>, Error> {
             strength: moments(pair.strength),
             log_ratio: moments(pair.log_ratio),
             lags: pair.lags.into_iter().map(|(lag, count)| (Lag(lag), count)).collect(),
+            by_sequence: pair.by_sequence.map(|sums| sums.sums(pair.sequences)).unwrap_or_default(),
         };
         population.pairs.insert((EventId(pair.types.0), EventId(pair.types.1)), record);
     }

@@ -72,7 +72,7 @@ fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
 fn open_process(args: &TrainArgs) -> anyhow::Result<Option<OpenModel>> {
     let Some(folder) = &args.process else { return Ok(None) };
     let opened = trace_models::open(folder).context("--process")?;
-    if opened.model.backbone() != "scm" {
+    if !matches!(opened.model.backbone(), "scm" | "fleet") {
         let (place, found) = (folder.display(), opened.model.backbone());
         return Err(Failure::usage(format!(
             "--process {place}: expected a simulated process, found a model ({found})"

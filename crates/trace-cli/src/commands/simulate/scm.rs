@@ -1,4 +1,4 @@
-//! `trace simulate`: sequences whose causal truth is known.
+//! `trace simulate scm`: the paper's synthetic process.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -7,79 +7,18 @@ use std::path::Path;
 use rayon::prelude::*;
 use serde_json::{Map, json};
 use trace_core::theory::redundancy;
-use trace_core::{
-    DEFAULT_THRESHOLD, DensityModel, Discovery, Divergence, EventSequence, MOST_PARTICLES, Particles, Proposal,
-};
-use trace_io::result::divergence_word;
-use trace_io::truth::{TruthEdge, TruthLine};
+use trace_core::{DensityModel, EventSequence};
+use trace_io::truth::TruthLine;
 use trace_models::{Process, ProcessSpec, Simulated, check_replaceable, write_folder};
 
-use crate::cli::{ScmArgs, SimulateCommand, TruthKind};
+use super::truth::{TruthSpec, check_draws};
+use super::{EVENTS_AT_A_TIME, check_size};
+use crate::cli::{ScmArgs, TruthKind};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::{Progress, say};
 
-/// Largest vocabulary whose truth is exact unless asked otherwise.
-const EXACT_TRUTH_UP_TO: usize = 2000;
-/// Replacements of the paper's own protocol.
-const PAPER_DRAWS: usize = 10;
-/// Events in all, and in one sequence, that are taken for meant.
-const MOST_EVENTS: usize = 10_000_000_000;
-const LONGEST: usize = 10_000_000;
-/// Events in memory at a time, in whole sequences.
-const EVENTS_AT_A_TIME: usize = 1 << 16;
-
-pub fn run(command: &SimulateCommand, quiet: bool) -> anyhow::Result<()> {
-    let SimulateCommand::Scm(args) = command;
-    scm(args, quiet)
-}
-
-/// How the truth of simulated sequences is measured.
-#[derive(Clone, Copy, Debug)]
-pub struct TruthSpec {
-    pub divergence: Divergence,
-    pub draws: Particles,
-    pub seed: u64,
-}
-
-impl TruthSpec {
-    /// The true edges of one sequence: every replacement of every event the process looks at, compared by the
-    /// process itself.
-    pub fn measure(&self, process: &Process, sequence: &EventSequence) -> Result<TruthLine, trace_core::Error> {
-        // A name of its own keeps the truth's draws apart from those of a discovery with the same seed.
-        let renamed = EventSequence::new(format!("truth of {}", sequence.id), sequence.events.clone());
-        let found = Discovery::new(process)
-            .proposal(Proposal::Uniform)
-            .divergence(self.divergence)
-            .particles(self.draws)
-            .memory(process.memory())
-            .threshold(DEFAULT_THRESHOLD)
-            .seed(self.seed)
-            .run(&renamed)?;
-        let edges = found
-            .graph
-            .edges()
-            .map(|edge| TruthEdge {
-                cause: edge.cause.0,
-                effect: edge.effect.0,
-                strength: Some(edge.strength),
-                kept: true,
-            })
-            .collect();
-        Ok(TruthLine {
-            id: sequence.id.clone(),
-            divergence: Some(divergence_word(self.divergence).to_owned()),
-            draws: Some(match self.draws {
-                Particles::Fixed(count) => json!(count),
-                _ => json!("all"),
-            }),
-            threshold: Some(DEFAULT_THRESHOLD),
-            edges,
-        })
-    }
-}
-
-fn scm(args: &ScmArgs, quiet: bool) -> anyhow::Result<()> {
+pub fn run(args: &ScmArgs, quiet: bool) -> anyhow::Result<()> {
     check(args)?;
     check_replaceable(&args.out)?;
     let spec = ProcessSpec {
@@ -109,25 +48,8 @@ fn scm(args: &ScmArgs, quiet: bool) -> anyhow::Result<()> {
 }
 
 fn check(args: &ScmArgs) -> anyhow::Result<()> {
-    if args.sequences == 0 || args.length == 0 {
-        return Err(Failure::usage("--sequences and --length: expected at least 1"));
-    }
-    if args.length > LONGEST {
-        return Err(Failure::usage(format!("--length: {} is out of range; expected at most {LONGEST}", args.length)));
-    }
-    if args.sequences.checked_mul(args.length).is_none_or(|events| events > MOST_EVENTS) {
-        return Err(Failure::usage(format!(
-            "--sequences {} of --length {}: expected at most {MOST_EVENTS} events in all",
-            args.sequences, args.length
-        )));
-    }
-    if let Some(Particles::Fixed(count)) = args.truth_draws
-        && !(2..=MOST_PARTICLES).contains(&count)
-    {
-        return Err(Failure::usage(format!(
-            "--truth-draws: {count} is out of range; expected all, or 2 to {MOST_PARTICLES}"
-        )));
-    }
+    check_size(args.sequences, args.length)?;
+    check_draws(args.truth_draws)?;
     if args.truth != TruthKind::None && args.length < 2 {
         return Err(Failure::usage("--length 1 leaves no truth to measure; use --truth none or longer sequences"));
     }
@@ -136,15 +58,7 @@ fn check(args: &ScmArgs) -> anyhow::Result<()> {
 
 /// Writes everything into the folder and gives the process its entropy.
 fn fill(folder: &Path, args: &ScmArgs, process: &mut Process, quiet: bool) -> anyhow::Result<()> {
-    let divergence = match args.truth {
-        TruthKind::Event => Some(Divergence::Event),
-        TruthKind::Full => Some(Divergence::Full),
-        TruthKind::None => None,
-    };
-    let exact = args.vocabulary <= EXACT_TRUTH_UP_TO;
-    let draws = args.truth_draws.unwrap_or(if exact { Particles::All } else { Particles::Fixed(PAPER_DRAWS) });
-    let truth = divergence.map(|divergence| TruthSpec { divergence, draws, seed: args.seed });
-
+    let truth = TruthSpec::new(args.truth, args.truth_draws, args.vocabulary, args.seed);
     let create = |name: &str| -> Result<BufWriter<File>, trace_io::Error> {
         let path = folder.join(name);
         File::create(&path).map(BufWriter::new).map_err(trace_io::Error::io(path))

@@ -1,0 +1,168 @@
+//! The numbers of the process, and which rules act on the next event.
+
+use trace_core::theory::Fitness;
+use trace_core::{CumulativeTable, EventId};
+
+/// The process: density model, simulator and truth in one.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    /// The shares of the background as they are stored, so that a fleet read back from its folder is the same.
+    pub(super) shares: Vec<f32>,
+    /// `b`: the shares, summing to 1.
+    pub(super) background: Vec<f64>,
+    /// For each type the background of all others, summed over them.
+    pub(super) others: Vec<f64>,
+    /// `Σ b ln b`, for entropies.
+    pub(super) background_sum: f64,
+    pub(super) table: CumulativeTable,
+    pub(super) kernel: Vec<f64>,
+    pub(super) rules: Rules,
+    pub(super) fitness: Fitness,
+}
+
+/// What each type makes more likely, as sparse rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Rules {
+    /// Where each type's rules start, and the end of the last.
+    pub(super) offsets: Vec<u64>,
+    pub(super) effects: Vec<u32>,
+    pub(super) weights: Vec<f32>,
+}
+
+/// Why numbers make no process: the tensor at fault, and what is wrong with it.
+pub(super) struct Misfit {
+    pub(super) tensor: &'static str,
+    pub(super) reason: String,
+}
+
+impl Rules {
+    /// The rows of a list that is in order of causes.
+    pub(super) fn new(size: usize, list: &[(usize, usize, f32)]) -> Self {
+        let mut rules = Self { offsets: vec![0], ..Self::default() };
+        let mut rest = list.iter().peekable();
+        for cause in 0..size {
+            while let Some((_, effect, weight)) = rest.next_if(|rule| rule.0 == cause) {
+                rules.effects.push(*effect as u32);
+                rules.weights.push(*weight);
+            }
+            rules.offsets.push(rules.effects.len() as u64);
+        }
+        rules
+    }
+
+    /// What a type makes more likely: effects and weights.
+    fn of(&self, cause: EventId) -> impl Iterator<Item = (EventId, f64)> {
+        let range = self.offsets[cause.index()] as usize..self.offsets[cause.index() + 1] as usize;
+        let effects = self.effects[range.clone()].iter().map(|effect| EventId(*effect));
+        effects.zip(self.weights[range].iter().map(|weight| f64::from(*weight)))
+    }
+}
+
+impl Fleet {
+    /// A process from its numbers; rules must point inside the vocabulary.
+    pub(super) fn new(shares: Vec<f32>, kernel: Vec<f32>, rules: Rules) -> Result<Self, Misfit> {
+        let fault = |tensor, reason: &str| Misfit { tensor, reason: reason.to_owned() };
+        if let Some(share) = shares.iter().find(|share| !(**share > 0.0 && share.is_finite())) {
+            return Err(fault("background", &format!("expected shares above 0, found {share}")));
+        }
+        for (tensor, values) in [("kernel", &kernel), ("rule.weights", &rules.weights)] {
+            if let Some(value) = values.iter().find(|value| !(**value >= 0.0 && value.is_finite())) {
+                return Err(fault(tensor, &format!("expected weights of 0 or more, found {value}")));
+            }
+        }
+        let total: f64 = shares.iter().map(|share| f64::from(*share)).sum();
+        let background: Vec<f64> = shares.iter().map(|share| f64::from(*share) / total).collect();
+        let table = CumulativeTable::new(background.iter().copied());
+        let table = table.ok_or_else(|| fault("background", "expected shares that sum to something"))?;
+        Ok(Self {
+            others: sums_of_others(&background),
+            background_sum: background.iter().map(|share| share * share.ln()).sum(),
+            shares,
+            background,
+            table,
+            kernel: kernel.into_iter().map(f64::from).collect(),
+            rules,
+            fitness: Fitness::default(),
+        })
+    }
+
+    /// The share of each type in events that no rule brings about.
+    pub fn background(&self) -> &[f64] {
+        &self.background
+    }
+
+    /// How far back the process looks, `h`.
+    pub const fn memory(&self) -> usize {
+        self.kernel.len()
+    }
+
+    /// Number of parameters.
+    pub const fn parameters(&self) -> usize {
+        self.background.len() + self.kernel.len() + self.rules.effects.len()
+    }
+
+    /// Visits the effect and weight of every rule that acts on position `q`. The same effect may come several times.
+    pub(super) fn visit_active(
+        &self,
+        q: usize,
+        event_at: impl Fn(usize) -> EventId,
+        mut visit: impl FnMut(EventId, f64),
+    ) {
+        for (position, strength) in (0..q).rev().zip(&self.kernel) {
+            for (effect, weight) in self.rules.of(event_at(position)) {
+                if (position + 1..q).all(|between| event_at(between) != effect) {
+                    visit(effect, strength * weight);
+                }
+            }
+        }
+    }
+
+    /// The effects of active rules on position `q`, each once, with their summed weights; and the sum of all.
+    pub(super) fn active(
+        &self,
+        q: usize,
+        event_at: impl Fn(usize) -> EventId,
+        effects: &mut Vec<(EventId, f64)>,
+    ) -> f64 {
+        effects.clear();
+        let mut total = 0.0;
+        self.visit_active(q, event_at, |effect, weight| {
+            total += weight;
+            match effects.iter_mut().find(|(other, _)| *other == effect) {
+                Some((_, sum)) => *sum += weight,
+                None => effects.push((effect, weight)),
+            }
+        });
+        total
+    }
+
+    /// Entropy in nats of an event on which these rules act: `ln Σw − Σ w ln w / Σw`, where only the effects of rules
+    /// differ from the background.
+    pub(super) fn entropy(&self, effects: &[(EventId, f64)], added: f64) -> f64 {
+        let total = 1.0 + added;
+        let changed: f64 = effects
+            .iter()
+            .map(|(effect, weight)| {
+                let share = self.background[effect.index()];
+                (share + weight) * (share + weight).ln() - share * share.ln()
+            })
+            .sum();
+        total.ln() - (self.background_sum + changed) / total
+    }
+}
+
+/// The sum of all but one, for each one, with no digits lost to a subtraction.
+fn sums_of_others(values: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; values.len()];
+    let mut before = 0.0;
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum = before;
+        before += value;
+    }
+    let mut after = 0.0;
+    for (sum, value) in sums.iter_mut().zip(values).rev() {
+        *sum += after;
+        after += value;
+    }
+    sums
+}
