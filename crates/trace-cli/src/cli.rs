@@ -1,11 +1,13 @@
 //! The flags, as typed. Names and meanings are those of the library's settings and of the JSON keys.
 
 mod bench;
+mod report;
 
 use std::path::PathBuf;
 
 pub use bench::{BenchCommand, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub use report::ReportArgs;
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
 /// The whole command line.
@@ -43,6 +45,8 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Write graphs for other tools
     Export(ExportArgs),
+    /// Write one interactive page
+    Report(ReportArgs),
     /// Look at models
     #[command(subcommand)]
     Model(ModelCommand),

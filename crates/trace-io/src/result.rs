@@ -202,6 +202,17 @@ pub struct ResultEdge {
     /// With `--all-pairs`: whether the pair is an edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<bool>,
+    /// What prior knowledge says of the pair, where it says anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knowledge: Option<KnownEdge>,
+}
+
+/// What prior knowledge says of a pair that was tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KnownEdge {
+    /// It is an edge, however strong.
+    Required,
 }
 
 impl ResultEdge {
@@ -239,6 +250,7 @@ impl ResultEdge {
             probability_replaced: edge.probability_replaced,
             tied: sequence.tied(edge.cause, edge.effect),
             kept: all_pairs.then_some(edge.kept),
+            knowledge: None,
         }
     }
 }
@@ -299,6 +311,9 @@ pub struct ResultLine {
     pub skipped: Vec<u32>,
     /// The sample graph.
     pub edges: Vec<ResultEdge>,
+    /// Pairs of cause and effect that were not tested, because prior knowledge says that they are no edges.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<(u32, u32)>,
     /// The summary graph.
     pub summary: Vec<ResultSummary>,
 }
@@ -339,6 +354,7 @@ impl ResultLine {
             times: sequence.times.clone(),
             skipped: Vec::new(),
             edges,
+            excluded: Vec::new(),
             summary,
         }
     }
@@ -370,7 +386,7 @@ impl ResultLine {
         // Whether the run kept self-loops shows only where it found some.
         let self_loops = self.summary.iter().any(|edge| edge.cause == edge.effect);
         for edge in &mut self.edges {
-            edge.kept = Some(edge.strength > threshold);
+            edge.kept = Some(edge.strength > threshold || edge.knowledge.is_some());
         }
         let mut names: Vec<&Name> = Vec::new();
         let mut ids: FxHashMap<&Name, EventId> = FxHashMap::default();

@@ -8,6 +8,7 @@ pub mod discover;
 pub mod evaluate;
 pub mod export;
 pub mod model;
+pub mod report;
 pub mod simulate;
 pub mod train;
 

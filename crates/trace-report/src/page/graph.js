@@ -1,0 +1,315 @@
+// A graph over event types, at the places that the layered layout gave them. Edges appear and vanish with the
+// threshold; nodes keep their places, so that the eye can follow.
+
+const NODE_WIDTH = 128;
+const NODE_HEIGHT = 22;
+const MOST_EDGES = 120;
+const SMALLEST_READABLE = 0.62;
+
+class TypeGraph {
+  // source: () => {layout, edges, maximum}; lit: () => null or {types, edge(edge)}; choose({type} | {edge} | null).
+  constructor(place, { name, source, lit, matches, choose, label }) {
+    Object.assign(this, { name, source, lit, matches, choose });
+    this.view = shape("svg", { class: "graph-view", tabindex: 0, role: "img", "aria-label": label, id: `${name}-view` });
+    this.most = element("input", { type: "number", min: 1, step: 10, value: MOST_EDGES, "aria-label": "Edges shown at most" });
+    this.most.addEventListener("change", () => this.draw());
+    this.left = element("span", { class: "note" });
+    this.limit = element("label", { class: "limit" }, "Strongest ", this.most, this.left);
+    const tools = element("div", { class: "tools graph-tools" },
+      this.limit,
+      toolButton("−", "Zoom out", () => this.zoom(0.8)), toolButton("+", "Zoom in", () => this.zoom(1.25)),
+      toolButton("⤢", "Show all of the graph", () => this.fit(0)));
+    this.empty = element("p", { class: "empty", text: "No edges at this threshold." });
+    place.append(element("div", { class: "graph-box" }, this.view, tools, this.empty));
+    this.camera = { scale: 1, x: 0, y: 0 };
+    this.view.addEventListener("click", (event) => this.click(event));
+    this.view.addEventListener("keydown", (event) => this.key(event));
+    this.view.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const box = this.view.getBoundingClientRect();
+      this.zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.clientX - box.left, event.clientY - box.top);
+    }, { passive: false });
+    this.panning();
+    this.width = 0;
+    new ResizeObserver(() => {
+      if (this.view.clientWidth !== this.width) this.fit();
+    }).observe(this.view);
+  }
+
+  // Draws the edges of the source; the places change only with the layout.
+  draw() {
+    const { layout, edges, maximum } = this.source();
+    const other = this.layout !== layout;
+    if (other) {
+      this.layout = layout;
+      this.places = new Map(layout.types.map((type, index) => [type, { x: layout.x[index], y: layout.y[index] }]));
+      this.routes = new Map(layout.routes.map(([from, to, ...points]) => [`${layout.types[from]} ${layout.types[to]}`, points]));
+    }
+    const most = Math.max(Number(this.most.value) || MOST_EDGES, 1);
+    const drawn = edges.filter((edge) => this.places.has(edge.cause) && this.places.has(edge.effect)).slice(0, most);
+    this.limit.hidden = edges.length <= MOST_EDGES;
+    this.left.textContent = ` of ${count(edges.length)}`;
+    this.drawn = drawn;
+    const types = new Set(drawn.flatMap((edge) => [edge.cause, edge.effect]));
+    this.types = types;
+    this.ports(drawn);
+    const paths = [...drawn].reverse().map((edge) => this.edge(edge, maximum));
+    const nodes = [...types].map((type) => this.node(type));
+    this.empty.hidden = drawn.length > 0;
+    this.group = shape("g", {}, shape("g", { class: "links" }, ...paths), shape("g", { class: "boxes" }, ...nodes));
+    this.view.replaceChildren(markers(this.name), this.group);
+    if (other) this.fit();
+    else this.place();
+    this.light();
+  }
+
+  // Where on the side of its box each edge begins or ends: sorted by where it goes, so that edges do not cross there.
+  ports(edges) {
+    const sides = new Map();
+    const put = (type, side, edge, end, towards) => {
+      const key = `${type} ${side}`;
+      if (!sides.has(key)) sides.set(key, []);
+      sides.get(key).push({ edge, end, towards });
+    };
+    for (const edge of edges) {
+      if (edge.cause === edge.effect) continue;
+      const [from, to] = [this.places.get(edge.cause), this.places.get(edge.effect)];
+      edge.back = to.x < from.x - 1;
+      edge.level = Math.abs(to.x - from.x) <= 1;
+      const route = this.routes.get(`${edge.cause} ${edge.effect}`);
+      put(edge.cause, edge.back ? "left" : "right", edge, "start", route ? route[1] : to.y);
+      put(edge.effect, edge.back || edge.level ? "right" : "left", edge, "end", route ? route[route.length - 1] : from.y);
+    }
+    for (const list of sides.values()) {
+      list.sort((a, b) => a.towards - b.towards);
+      const step = Math.min(5, (NODE_HEIGHT - 6) / Math.max(list.length - 1, 1));
+      list.forEach(({ edge, end }, index) => {
+        edge[end] = (index - (list.length - 1) / 2) * step;
+      });
+    }
+  }
+
+  path(edge) {
+    const [from, to] = [this.places.get(edge.cause), this.places.get(edge.effect)];
+    if (edge.cause === edge.effect) {
+      const [x, y] = [from.x + NODE_WIDTH / 2 - 20, from.y - NODE_HEIGHT / 2];
+      return `M${x - 12} ${y}C${x - 16} ${y - 20} ${x + 16} ${y - 20} ${x + 12} ${y - 2}`;
+    }
+    const half = NODE_WIDTH / 2;
+    const start = { x: from.x + (edge.back ? -half : half), y: from.y + edge.start };
+    const end = { x: to.x + (edge.back || edge.level ? half + 2 : -half - 2), y: to.y + edge.end };
+    if (edge.level) {
+      const out = start.x + 34 + Math.abs(end.y - start.y) / 12;
+      return `M${start.x} ${start.y}C${out} ${start.y} ${out} ${end.y} ${end.x} ${end.y}`;
+    }
+    const points = [start];
+    const route = this.routes.get(`${edge.cause} ${edge.effect}`) || [];
+    for (let index = 0; index < route.length; index += 2) points.push({ x: route[index], y: route[index + 1] });
+    points.push(end);
+    let path = `M${start.x} ${start.y}`;
+    for (let index = 1; index < points.length; index += 1) {
+      const [a, b] = [points[index - 1], points[index]];
+      const middle = (a.x + b.x) / 2;
+      path += a.y === b.y ? `L${b.x} ${b.y}` : `C${middle} ${a.y} ${middle} ${b.y} ${b.x} ${b.y}`;
+    }
+    return path;
+  }
+
+  edge(edge, maximum) {
+    const kind = edge.logRatio < 0 ? "despite" : "promoting";
+    const share = Math.sqrt(Math.max(edge.strength, 0) / Math.max(maximum, 1e-9));
+    const path = shape("path", {
+      class: `link ${kind}`, d: this.path(edge), "stroke-width": (0.9 + 2.6 * share).toFixed(2), "stroke-opacity": (0.35 + 0.6 * share).toFixed(2),
+      "marker-end": `url(#${this.name}-${kind})`, "data-types": `${edge.cause} ${edge.effect}`,
+    }, shape("title", { text: `${page.names[edge.cause].slice(0, 200)} → ${page.names[edge.effect].slice(0, 200)}` }));
+    edge.path = path;
+    return path;
+  }
+
+  node(type) {
+    const { x, y } = this.places.get(type);
+    const name = page.names[type];
+    return shape("g", { class: "box", "data-type": type, transform: `translate(${x} ${y})` },
+      shape("title", { text: name.slice(0, 400) }),
+      shape("rect", { x: -NODE_WIDTH / 2, y: -NODE_HEIGHT / 2, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 6 }),
+      shape("text", { "text-anchor": "middle", y: 4, text: shorten(name, 18) }));
+  }
+
+  // Lights what is chosen, without drawing again.
+  light() {
+    const lit = this.lit();
+    const matches = this.matches();
+    this.view.classList.toggle("has-choice", lit !== null);
+    for (const edge of this.drawn) {
+      edge.path.classList.toggle("lit", lit !== null && lit.edge(edge));
+      edge.path.classList.toggle("dim", lit !== null && !lit.edge(edge));
+    }
+    for (const box of this.group.lastChild.children) {
+      const type = Number(box.dataset.type);
+      box.classList.toggle("lit", lit !== null && lit.types.has(type));
+      box.classList.toggle("chosen", lit !== null && lit.chosen === type);
+      box.classList.toggle("dim", lit !== null && !lit.types.has(type));
+      box.classList.toggle("match", matches.has(type));
+    }
+  }
+
+  bounds() {
+    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (const type of this.types || []) {
+      const { x, y } = this.places.get(type);
+      left = Math.min(left, x - NODE_WIDTH / 2);
+      right = Math.max(right, x + NODE_WIDTH / 2 + 24);
+      top = Math.min(top, y - NODE_HEIGHT / 2 - 18);
+      bottom = Math.max(bottom, y + NODE_HEIGHT / 2);
+    }
+    return left === Infinity ? { left: 0, top: 0, width: 300, height: 120 } : { left, top, width: right - left, height: bottom - top };
+  }
+
+  // All of the graph if it can be read then, otherwise its upper left at a size that can.
+  fit(smallest = SMALLEST_READABLE) {
+    this.width = this.view.clientWidth;
+    if (this.width === 0) return;
+    const bounds = this.bounds();
+    const margin = 16;
+    const wide = (this.width - 2 * margin) / bounds.width;
+    const height = Math.min(Math.max(bounds.height * Math.min(wide, 1.1) + 64, 220), 640);
+    this.view.setAttribute("height", height);
+    const all = Math.min(wide, (height - 64) / bounds.height, 1.1);
+    const scale = Math.max(all, smallest);
+    this.camera = {
+      scale,
+      x: bounds.width * scale <= this.width ? (this.width - bounds.width * scale) / 2 - bounds.left * scale : margin - bounds.left * scale,
+      y: bounds.height * scale <= height - 40 ? (height - 40 - bounds.height * scale) / 2 + 4 - bounds.top * scale : margin - bounds.top * scale,
+    };
+    this.place();
+  }
+
+  zoom(factor, x = this.view.clientWidth / 2, y = this.view.clientHeight / 2) {
+    const scale = Math.min(Math.max(this.camera.scale * factor, 0.08), 3);
+    const ratio = scale / this.camera.scale;
+    this.camera = { scale, x: x - (x - this.camera.x) * ratio, y: y - (y - this.camera.y) * ratio };
+    this.place();
+  }
+
+  place() {
+    const { scale, x, y } = this.camera;
+    this.group.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)}) scale(${scale.toFixed(4)})`);
+    this.view.classList.toggle("far", scale < 0.45);
+  }
+
+  panning() {
+    let last = null;
+    this.moved = 0;
+    this.view.addEventListener("pointerdown", (event) => {
+      last = [event.clientX, event.clientY];
+      this.moved = 0;
+    });
+    this.view.addEventListener("pointermove", (event) => {
+      if (!last || event.buttons === 0) return;
+      const [dx, dy] = [event.clientX - last[0], event.clientY - last[1]];
+      this.moved += Math.abs(dx) + Math.abs(dy);
+      if (this.moved < 4) return;
+      this.view.setPointerCapture(event.pointerId);
+      last = [event.clientX, event.clientY];
+      this.camera.x += dx;
+      this.camera.y += dy;
+      this.place();
+    });
+    this.view.addEventListener("pointerup", () => { last = null; });
+  }
+
+  click(event) {
+    if (this.moved >= 4) return;
+    const box = event.target.closest("[data-type]");
+    const link = event.target.closest("[data-types]");
+    if (box) this.choose({ type: Number(box.dataset.type) });
+    else if (link) this.choose({ edge: this.drawn.find((edge) => edge.path === link) });
+    else this.choose(null);
+  }
+
+  key(event) {
+    const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
+    if (step) {
+      this.camera.x += step[0];
+      this.camera.y += step[1];
+      this.place();
+    } else if (event.key === "+" || event.key === "=") this.zoom(1.25);
+    else if (event.key === "-") this.zoom(0.8);
+    else if (event.key === "0") this.fit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+// The type graph of the sequence.
+function sequenceGraph() {
+  const graph = new TypeGraph(byId("graph"), {
+    name: "types",
+    label: "Graph of event types in this sequence",
+    source: () => {
+      const edges = current.shownGraph.summary();
+      return { layout: current.sequence.layout, edges, maximum: Math.max(edges.length > 0 ? edges[0].strength : 0, 0.5) };
+    },
+    lit: () => {
+      const { lit, sequence } = current;
+      if (!lit) return null;
+      const chosen = state.selection.type ?? (state.selection.event !== undefined ? sequence.events[state.selection.event] : null);
+      return {
+        chosen,
+        types: new Set([...lit.events].map((position) => sequence.events[position])),
+        edge: (edge) => edge.pairs.some((pair) => lit.pairs.has(pair)),
+      };
+    },
+    matches: () => new Set([...current.matches].map((position) => current.sequence.events[position])),
+    choose: (choice) => {
+      if (!choice) select(null);
+      else if (choice.edge) select(choice.edge.pairs.length === 1 ? { pair: choice.edge.pairs[0] } : { types: [choice.edge.cause, choice.edge.effect] });
+      else select({ type: choice.type });
+    },
+  });
+  listen("graph", () => {
+    graph.draw();
+    byId("graph-note").textContent = `${plural(graph.types.size, "type")}, ${plural(current.shownGraph.summary().length, "type pair")}`;
+  });
+  listen("selection", () => graph.light());
+}
+
+// The graph of all sequences.
+function populationGraph() {
+  const graph = new TypeGraph(byId("population-graph"), {
+    name: "population",
+    label: "Graph of event types across sequences",
+    source: () => {
+      const edges = populationEdges();
+      return { layout: population.layout, edges, maximum: edges.length > 0 ? edges[0].score : 1 };
+    },
+    lit: () => {
+      const chosen = state.populationSelection;
+      if (!chosen) return null;
+      const edges = chosen.edge ? [chosen.edge] : populationEdges().filter((edge) => edge.cause === chosen.type || edge.effect === chosen.type);
+      const set = new Set(edges);
+      const types = new Set(edges.flatMap((edge) => [edge.cause, edge.effect]));
+      if (chosen.type !== undefined) types.add(chosen.type);
+      return { chosen: chosen.type ?? null, types, edge: (edge) => set.has(edge) };
+    },
+    matches: () => {
+      const words = state.query.trim().toLowerCase();
+      return new Set(words ? population.layout.types.filter((type) => page.names[type].toLowerCase().includes(words)) : []);
+    },
+    choose: selectPopulation,
+  });
+  let cut = null;
+  listen("population", () => {
+    if (cut !== state.cut) {
+      cut = state.cut;
+      graph.draw();
+    } else graph.light();
+    byId("population-note").textContent = `${plural(population.sequences, "sequence")}, ${plural(graph.types.size, "type")}`
+      + (population.left_out > 0 ? ` · ${count(population.left_out)} weaker pairs are not in this page` : "");
+  });
+  listen("graph", () => {
+    if (graph.drawn) graph.light();
+  });
+}
