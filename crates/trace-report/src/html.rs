@@ -37,10 +37,16 @@ pub(crate) fn write(title: &str, data: &str, out: &mut dyn Write) -> io::Result<
         hash(STYLE)
     );
     let mut rest = PAGE;
-    let parts =
-        [("{{policy}}", policy), ("{{title}}", as_text(title)), ("{{style}}", STYLE.to_owned()), ("{{data}}", in_script(data)), ("{{script}}", script)];
+    let parts = [
+        ("{{policy}}", policy),
+        ("{{title}}", as_text(title)),
+        ("{{style}}", STYLE.to_owned()),
+        ("{{data}}", in_script(data)),
+        ("{{script}}", script),
+    ];
     for (mark, text) in parts {
-        let (before, after) = rest.split_once(mark).ok_or_else(|| io::Error::other(format!("no {mark} in the page")))?;
+        let (before, after) =
+            rest.split_once(mark).ok_or_else(|| io::Error::other(format!("no {mark} in the page")))?;
         out.write_all(before.as_bytes())?;
         out.write_all(text.as_bytes())?;
         rest = after;

@@ -23,6 +23,11 @@ impl Names {
         number
     }
 
+    /// The length of the longest of some names, in letters.
+    pub(crate) fn longest(&self, numbers: &[u32]) -> usize {
+        numbers.iter().map(|number| self.texts[*number as usize].chars().count()).max().unwrap_or(0)
+    }
+
     /// What each number stands for.
     pub(crate) fn texts(&self) -> &[String] {
         &self.texts

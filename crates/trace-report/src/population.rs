@@ -74,10 +74,11 @@ impl PagePopulation {
             lags: edge.lags.clone(),
             kept: edge.kept,
         });
-        Self::new(true, file.sequences, pairs.collect())
+        let pairs = pairs.collect();
+        Self::new(true, file.sequences, pairs, names)
     }
 
-    fn new(scored: bool, sequences: u64, mut pairs: Vec<Pair>) -> Self {
+    fn new(scored: bool, sequences: u64, mut pairs: Vec<Pair>, names: &Names) -> Self {
         pairs.sort_by(|a, b| b.score.total_cmp(&a.score)); // stable
         let left_out = pairs.len().saturating_sub(MOST_PAIRS);
         pairs.truncate(MOST_PAIRS);
@@ -98,13 +99,13 @@ impl PagePopulation {
             kept_count: Column::counts(pairs.iter().map(|pair| count(pair.kept_count))),
             mean_strength: Column::shown(pairs.iter().map(|pair| pair.mean_strength)),
             mean_log_ratio: Column::shown(pairs.iter().map(|pair| pair.mean_log_ratio)),
-            layout: layout(&pairs),
+            layout: layout(&pairs, names),
             lags: pairs.into_iter().map(|pair| pair.lags).collect(),
         }
     }
 }
 
-fn layout(pairs: &[Pair]) -> PageLayout {
+fn layout(pairs: &[Pair], names: &Names) -> PageLayout {
     let mut types = Vec::new();
     let mut places: FxHashMap<u32, usize> = FxHashMap::default();
     let mut connections = [Vec::new(), Vec::new()];
@@ -119,7 +120,8 @@ fn layout(pairs: &[Pair]) -> PageLayout {
         connections[usize::from(pair.kept)].push(connection);
     }
     let [hints, kept] = connections;
-    PageLayout::new(types.clone(), &Layout::new(types.len(), &kept, MOST_LAID_OUT, &hints))
+    let layout = Layout::new(types.len(), names.longest(&types), &kept, MOST_LAID_OUT, &hints);
+    PageLayout::new(types, &layout)
 }
 
 /// The population of results that come without a population file.
@@ -197,6 +199,7 @@ impl Merged {
             lags: pair.lags,
             kept: true,
         });
-        Some(PagePopulation::new(false, self.sequences, pairs.collect()))
+        let pairs = pairs.collect();
+        Some(PagePopulation::new(false, self.sequences, pairs, names))
     }
 }

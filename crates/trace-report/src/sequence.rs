@@ -64,7 +64,7 @@ impl PageSequence {
             kept: edges.iter().filter(|edge| edge.is_kept()).count(),
             all_pairs: line.has_all_pairs(),
             self_loops: line.summary.iter().any(|edge| edge.cause == edge.effect),
-            layout: layout(line, &events),
+            layout: layout(line, &events, names),
             events: Column::counts(events),
             pairs: PagePairs {
                 count: edges.len(),
@@ -83,7 +83,7 @@ impl PageSequence {
 }
 
 /// Places of types: those of edges that were kept, and below them those that a lower threshold would bring in.
-fn layout(line: &ResultLine, events: &[u32]) -> PageLayout {
+fn layout(line: &ResultLine, events: &[u32], names: &Names) -> PageLayout {
     let mut types = Vec::new();
     let mut places: FxHashMap<u32, usize> = FxHashMap::default();
     let mut strongest: FxHashMap<(usize, usize), (f64, bool)> = FxHashMap::default();
@@ -108,13 +108,16 @@ fn layout(line: &ResultLine, events: &[u32]) -> PageLayout {
     };
     let mut hints = connections(false);
     hints.sort_by(|a, b| b.weight.total_cmp(&a.weight)); // stable
-    PageLayout::new(types.clone(), &Layout::new(types.len(), &connections(true), MOST_LAID_OUT, &hints))
+    let layout = Layout::new(types.len(), names.longest(&types), &connections(true), MOST_LAID_OUT, &hints);
+    PageLayout::new(types, &layout)
 }
 
 /// Places of types, in whole pixels.
 #[derive(Debug, Serialize)]
 pub(crate) struct PageLayout {
     types: Vec<u32>,
+    node_width: i64,
+    down: bool,
     x: Vec<i64>,
     y: Vec<i64>,
     /// For edges that pass other layers: cause, effect (indices into `types`), then x and y of each point.
@@ -136,6 +139,8 @@ impl PageLayout {
         routes.sort_unstable(); // the map has no order of its own
         Self {
             types,
+            node_width: whole(layout.node_width),
+            down: layout.down,
             x: layout.nodes.iter().map(|point| whole(point.x)).collect(),
             y: layout.nodes.iter().map(|point| whole(point.y)).collect(),
             routes,

@@ -13,7 +13,9 @@ const MOST_PIXELS: f64 = 1e8;
 #[non_exhaustive]
 pub enum Error {
     /// The drawing has no size, or one that does not fit memory.
-    #[error("a figure of {width:.0} × {height:.0} pixels is too large for PNG; expected at most {MOST_PIXELS:.0} pixels: use a smaller scale, fewer events, or SVG")]
+    #[error(
+        "a figure of {width:.0} × {height:.0} pixels is too large for PNG; expected at most {MOST_PIXELS:.0} pixels: use a smaller scale, fewer events, or SVG"
+    )]
     Size {
         /// Pixels across.
         width: f64,

@@ -22,8 +22,9 @@ pub fn timeline(line: &ResultLine) -> String {
     let slant = 42f64.to_radians();
     let left = if level { 36.0 } else { 24.0 + longest * slant.cos() };
     let x = |position: u32| left + f64::from(position) * step;
-    let lags = kept.iter().map(|edge| edge.lag).max().unwrap_or(1).max(3);
-    let base = ARC_HEIGHT + 24.0;
+    let lags = kept.iter().map(|edge| edge.lag).max().unwrap_or(1);
+    let tallest = (24.0 + 0.6 * step * f64::from(lags)).min(ARC_HEIGHT);
+    let base = tallest + 24.0;
 
     let mut svg = Svg::new();
     let end = x(length.saturating_sub(1) as u32);
@@ -33,8 +34,8 @@ pub fn timeline(line: &ResultLine) -> String {
     by_strength.sort_by(|a, b| a.strength.total_cmp(&b.strength)); // strong ones on top
     for edge in by_strength {
         let (from, to) = (x(edge.cause), x(edge.effect));
-        let share = (f64::from(edge.lag) / f64::from(lags)).powf(0.75);
-        let top = base - (26.0 + (ARC_HEIGHT - 36.0) * share) * 4.0 / 3.0;
+        let share = (f64::from(edge.lag) / f64::from(lags)).powf(0.85);
+        let top = base - (14.0 + (tallest - 14.0) * share) * 4.0 / 3.0;
         let (ink, dashes) = ink(edge.log_ratio);
         let opacity = 0.34 + 0.6 * (edge.strength / 0.8).sqrt().min(1.0);
         let width = 1.0 + 3.2 * (edge.strength / 1.5).sqrt().min(1.2);

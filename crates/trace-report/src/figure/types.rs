@@ -5,7 +5,7 @@ use trace_core::EventName;
 
 use super::ink;
 use super::svg::{Stroke, Svg, shortened};
-use crate::layout::{Connection, Layout, NODE_HEIGHT, NODE_WIDTH, Point};
+use crate::layout::{Connection, Layout, NODE_HEIGHT, NODE_LETTERS, Point};
 use crate::sequence::MOST_LAID_OUT;
 
 const MARGIN: f64 = 24.0;
@@ -34,7 +34,8 @@ pub(super) fn draw<'e>(title: &str, edges: impl Iterator<Item = (&'e EventName, 
         .collect();
     let connections: Vec<Connection> =
         edges.iter().map(|edge| Connection { from: edge.from, to: edge.to, weight: edge.weight }).collect();
-    let layout = Layout::new(names.len(), &connections, MOST_LAID_OUT, &[]);
+    let letters = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let layout = Layout::new(names.len(), letters, &connections, MOST_LAID_OUT, &[]);
     edges.sort_by(|a, b| a.weight.total_cmp(&b.weight)); // strong ones on top
     let ports = ports(&edges, &layout);
     let heaviest = edges.last().map_or(1.0, |edge| edge.weight.max(1e-9));
@@ -50,13 +51,13 @@ pub(super) fn draw<'e>(title: &str, edges: impl Iterator<Item = (&'e EventName, 
         svg.head(tip.x, tip.y, angle, ink, stroke.opacity);
     }
     for (name, place) in names.iter().zip(&layout.nodes) {
-        svg.rounded(place.x + MARGIN, place.y + MARGIN, NODE_WIDTH, NODE_HEIGHT);
-        svg.text(place.x + MARGIN, place.y + MARGIN + 4.0, "middle", 0.0, 11.0, &shortened(name, 18));
+        svg.rounded(place.x + MARGIN, place.y + MARGIN, layout.node_width, NODE_HEIGHT);
+        svg.text(place.x + MARGIN, place.y + MARGIN + 4.0, "middle", 0.0, 11.0, &shortened(name, NODE_LETTERS));
     }
     svg.finish(layout.width + 2.0 * MARGIN + 20.0, layout.height + 2.0 * MARGIN, title)
 }
 
-/// Which way an edge runs: from the right side of its cause to the left of its effect, back, or within a column.
+/// Which way an edge runs: on to a later layer, back to an earlier one, or within one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     On,
@@ -64,8 +65,14 @@ enum Way {
     Level,
 }
 
+/// A point by how far it lies along and across the layers.
+fn turned(layout: &Layout, point: Point) -> (f64, f64) {
+    if layout.down { (point.y, point.x) } else { (point.x, point.y) }
+}
+
 fn way(edge: &Edge, layout: &Layout) -> Way {
-    let distance = layout.nodes[edge.to].x - layout.nodes[edge.from].x;
+    let along = |node: usize| turned(layout, layout.nodes[node]).0;
+    let distance = along(edge.to) - along(edge.from);
     match distance {
         _ if distance.abs() <= 1.0 => Way::Level,
         _ if distance < 0.0 => Way::Back,
@@ -75,22 +82,24 @@ fn way(edge: &Edge, layout: &Layout) -> Way {
 
 /// How far from the middle of its box's side each edge begins and ends: sorted by where it goes.
 fn ports(edges: &[Edge], layout: &Layout) -> Vec<(f64, f64)> {
+    let across = |point: Point| turned(layout, point).1;
     let mut sides: FxHashMap<(usize, bool), Vec<(f64, usize, bool)>> = FxHashMap::default();
     for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| edge.from != edge.to) {
         let route = layout.routes.get(&(edge.from, edge.to)).filter(|route| !route.is_empty());
-        let first = route.map_or(layout.nodes[edge.to].y, |route| route[0].y);
-        let last = route.map_or(layout.nodes[edge.from].y, |route| route[route.len() - 1].y);
+        let first = route.map_or(layout.nodes[edge.to], |route| route[0]);
+        let last = route.map_or(layout.nodes[edge.from], |route| route[route.len() - 1]);
         let way = way(edge, layout);
-        sides.entry((edge.from, way != Way::Back)).or_default().push((first, index, true));
-        sides.entry((edge.to, way != Way::On)).or_default().push((last, index, false));
+        sides.entry((edge.from, way != Way::Back)).or_default().push((across(first), index, true));
+        sides.entry((edge.to, way != Way::On)).or_default().push((across(last), index, false));
     }
+    let (room, widest) = if layout.down { (layout.node_width - 20.0, 12.0) } else { (NODE_HEIGHT - 6.0, 5.0) };
     let mut ports = vec![(0.0, 0.0); edges.len()];
     for mut side in sides.into_values() {
         side.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let gaps = (side.len() - 1) as f64;
-        let step = (NODE_HEIGHT - 6.0) / gaps.max(1.0);
+        let step = (room / gaps.max(1.0)).min(widest);
         for (place, (_, index, start)) in side.iter().enumerate() {
-            let offset = (place as f64 - gaps / 2.0) * step.min(5.0);
+            let offset = (place as f64 - gaps / 2.0) * step;
             if *start {
                 ports[*index].0 = offset;
             } else {
@@ -104,43 +113,45 @@ fn ports(edges: &[Edge], layout: &Layout) -> Vec<(f64, f64)> {
 /// The path of an edge, the tip of its arrow, and where that points.
 fn route(edge: &Edge, layout: &Layout, start: f64, end: f64) -> (String, Point, f64) {
     let moved = |point: Point| Point { x: point.x + MARGIN, y: point.y + MARGIN };
-    let (from, to) = (moved(layout.nodes[edge.from]), moved(layout.nodes[edge.to]));
-    let half = NODE_WIDTH / 2.0;
     if edge.from == edge.to {
-        let (x, y) = (from.x + half - 20.0, from.y - NODE_HEIGHT / 2.0);
-        let path = format!(
-            "M{:.1} {y:.1}C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}",
-            x - 12.0,
-            x - 16.0,
-            y - 20.0,
-            x + 16.0,
-            y - 20.0,
-            x + 12.0,
-            y - 4.0
-        );
+        let from = moved(layout.nodes[edge.from]);
+        let (x, y) = (from.x + layout.node_width / 2.0 - 20.0, from.y - NODE_HEIGHT / 2.0);
+        let path = format!("M{:.1} {y:.1}c-4 -20 28 -20 24 -4", x - 12.0);
         return (path, Point { x: x + 12.0, y }, 90.0);
     }
+    let place = |node: usize| turned(layout, moved(layout.nodes[node]));
+    let text = |along: f64, across: f64| {
+        let (x, y) = if layout.down { (across, along) } else { (along, across) };
+        format!("{x:.1} {y:.1}")
+    };
+    let half = if layout.down { NODE_HEIGHT / 2.0 } else { layout.node_width / 2.0 };
     let way = way(edge, layout);
     let (leave, arrive) = match way {
         Way::On => (half, -half),
         Way::Back => (-half, half),
         Way::Level => (half, half),
     };
-    let tip = Point { x: to.x + arrive, y: to.y + end };
-    let mut last = Point { x: from.x + leave, y: from.y + start };
+    let ((from_along, from_across), (to_along, to_across)) = (place(edge.from), place(edge.to));
+    let mut last = (from_along + leave, from_across + start);
+    let tip = (to_along + arrive, to_across + end);
     // The line ends inside the head.
-    let stop = Point { x: tip.x + arrive.signum() * 4.0, y: tip.y };
-    let mut path = format!("M{:.1} {:.1}", last.x, last.y);
+    let stop = (tip.0 + arrive.signum() * 4.0, tip.1);
+    let mut path = format!("M{}", text(last.0, last.1));
+    let mut curve = |first: f64, second: f64, from: f64, to: (f64, f64)| {
+        path += &format!("C{} {} {}", text(first, from), text(second, to.1), text(to.0, to.1));
+    };
     if way == Way::Level {
-        let out = last.x + 34.0 + (stop.y - last.y).abs() / 12.0;
-        path += &format!("C{out:.1} {:.1} {out:.1} {:.1} {:.1} {:.1}", last.y, stop.y, stop.x, stop.y);
-        return (path, tip, 180.0);
+        let out = last.0 + 34.0 + (stop.1 - last.1).abs() / 12.0;
+        curve(out, out, last.1, stop);
+    } else {
+        let between = layout.routes.get(&(edge.from, edge.to)).map(Vec::as_slice).unwrap_or_default();
+        for point in between.iter().map(|point| turned(layout, moved(*point))).chain([stop]) {
+            let middle = f64::midpoint(last.0, point.0);
+            curve(middle, middle, last.1, point);
+            last = point;
+        }
     }
-    let between = layout.routes.get(&(edge.from, edge.to)).map(Vec::as_slice).unwrap_or_default();
-    for point in between.iter().copied().map(moved).chain([stop]) {
-        let middle = f64::midpoint(last.x, point.x);
-        path += &format!("C{middle:.1} {:.1} {middle:.1} {:.1} {:.1} {:.1}", last.y, point.y, point.x, point.y);
-        last = point;
-    }
-    (path, tip, if way == Way::Back { 180.0 } else { 0.0 })
+    let angle = if way == Way::On { 0.0 } else { 180.0 } + if layout.down { 90.0 } else { 0.0 };
+    let (x, y) = if layout.down { (tip.1, tip.0) } else { tip };
+    (path, Point { x, y }, angle)
 }

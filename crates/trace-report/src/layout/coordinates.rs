@@ -1,4 +1,4 @@
-//! How far down each cell stands.
+//! How far across its layer each cell stands.
 //!
 //! A cell wants to stand at the mean `d_i` of its neighbours, but the order within a layer holds and cells keep their
 //! distance. In `z_i = y_i − offset_i`, with offsets that add up the least distances, that is
@@ -32,7 +32,7 @@ pub(super) fn assign(ladder: &Ladder) -> Vec<f64> {
             place_layer(ladder, &ladder.rows[layer], &mut y);
         }
     }
-    let top = (0..y.len()).map(|cell| y[cell] - ladder.height(cell) / 2.0).fold(f64::INFINITY, f64::min);
+    let top = (0..y.len()).map(|cell| y[cell] - ladder.breadth(cell) / 2.0).fold(f64::INFINITY, f64::min);
     y.iter_mut().for_each(|y| *y -= top);
     y
 }

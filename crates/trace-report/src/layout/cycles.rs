@@ -20,8 +20,7 @@ pub(super) fn break_cycles(count: usize, connections: &[Connection]) -> Vec<Dire
         .iter()
         .map(|connection| {
             let turned = reaches(&after, connection.to, connection.from);
-            let (from, to) =
-                if turned { (connection.to, connection.from) } else { (connection.from, connection.to) };
+            let (from, to) = if turned { (connection.to, connection.from) } else { (connection.from, connection.to) };
             after[from].push(to);
             Directed { from, to, weight: connection.weight, turned }
         })

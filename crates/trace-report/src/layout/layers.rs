@@ -21,8 +21,7 @@ pub(super) fn assign(count: usize, edges: &[Directed]) -> Vec<usize> {
     }
     for round in 0..ROUNDS {
         let mut moved = false;
-        let nodes: Vec<usize> =
-            if round % 2 == 0 { order.iter().rev().copied().collect() } else { order.clone() };
+        let nodes: Vec<usize> = if round % 2 == 0 { order.iter().rev().copied().collect() } else { order.clone() };
         for node in nodes {
             let first = before[node].iter().map(|(cause, _)| layer[*cause] + 1).max().unwrap_or(0);
             let last = after[node].iter().map(|(effect, _)| layer[*effect] - 1).min();

@@ -1,4 +1,5 @@
-//! A layered drawing of a directed graph, causes to the left of their effects.
+//! A layered drawing of a directed graph, causes to the left of their effects, or above them where that fits a page
+//! better.
 //!
 //! Sugiyama's scheme, on the strongest edges: each weakly connected part is laid out on its own –
 //!
@@ -18,16 +19,18 @@ mod shelves;
 
 use rustc_hash::FxHashMap;
 
-/// Width of a node.
-pub const NODE_WIDTH: f64 = 128.0;
 /// Height of a node.
 pub const NODE_HEIGHT: f64 = 22.0;
-/// From one layer to the next.
-const LAYER_STEP: f64 = NODE_WIDTH + 64.0;
+/// Letters of a name that a node shows at most.
+pub const NODE_LETTERS: usize = 18;
+/// Between layers, for edges to cross in.
+const LAYER_GAP: f64 = 52.0;
+/// The page that a drawing should fit.
+const PAGE: (f64, f64) = (1000.0, 640.0);
 /// Between nodes of a layer.
-const ROW_GAP: f64 = 12.0;
-/// A dummy is as tall as this: lines may lie closer than nodes.
-const DUMMY_HEIGHT: f64 = 4.0;
+const ROW_GAP: f64 = 14.0;
+/// A dummy takes this much room: lines may lie closer than nodes.
+const DUMMY: f64 = 4.0;
 /// Between parts that no edge joins.
 const PART_GAP: f64 = 36.0;
 
@@ -56,6 +59,10 @@ pub struct Point {
 pub struct Layout {
     /// The centre of each node.
     pub nodes: Vec<Point>,
+    /// The width of every node.
+    pub node_width: f64,
+    /// Whether effects stand below their causes rather than to the right of them.
+    pub down: bool,
     /// For each connection that took part, the points it passes between its ends, from cause to effect.
     pub routes: FxHashMap<(usize, usize), Vec<Point>>,
     /// Width of the drawing.
@@ -67,17 +74,36 @@ pub struct Layout {
 impl Layout {
     /// Lays out `count` nodes by their strongest `most` connections. A connection of a node with itself takes no part.
     /// Nodes that no connection reaches stand below the rest, beside the first of their `hints`, so that a graph that
-    /// grows by weaker edges need not be laid out again.
-    pub fn new(count: usize, connections: &[Connection], most: usize, hints: &[Connection]) -> Self {
+    /// grows by weaker edges need not be laid out again. `letters` is the length of the longest name.
+    pub fn new(count: usize, letters: usize, connections: &[Connection], most: usize, hints: &[Connection]) -> Self {
         let mut strongest: Vec<Connection> =
             connections.iter().copied().filter(|connection| connection.from != connection.to).collect();
         strongest.sort_by(|a, b| b.weight.total_cmp(&a.weight)); // stable: equals stay in the order given
         let drawn = spanning(count, &strongest, most);
-        let mut layout = Self { nodes: vec![Point::default(); count], ..Self::default() };
-        let parts = parts_of(count, &drawn).into_iter().map(|(members, edges)| Part::new(members, &edges));
+        let node_width = 16.0 + 6.3 * letters.clamp(4, NODE_LETTERS) as f64;
+        let across = Self::directed(count, &drawn, Grain { node_width, down: false });
+        let mut best = across;
+        if best.fit() < 1.0 {
+            let down = Self::directed(count, &drawn, Grain { node_width, down: true });
+            if down.fit() > best.fit() {
+                best = down;
+            }
+        }
+        best.place_the_rest(&drawn, hints);
+        best
+    }
+
+    /// How much of its size a drawing keeps on a page.
+    fn fit(&self) -> f64 {
+        (PAGE.0 / self.width.max(1.0)).min(PAGE.1 / self.height.max(1.0)).min(1.0)
+    }
+
+    fn directed(count: usize, drawn: &[Connection], grain: Grain) -> Self {
+        let Grain { node_width, down } = grain;
+        let mut layout = Self { nodes: vec![Point::default(); count], node_width, down, ..Self::default() };
+        let parts = parts_of(count, drawn).into_iter().map(|(members, edges)| Part::new(members, &edges, grain));
         let mut parts: Vec<Part> = parts.collect();
-        let target = 4.0 * LAYER_STEP;
-        shelves::pack(&mut parts, target);
+        shelves::pack(&mut parts, grain);
         for part in parts {
             layout.width = layout.width.max(part.corner.x + part.width);
             layout.height = layout.height.max(part.corner.y + part.height);
@@ -89,13 +115,13 @@ impl Layout {
                 layout.routes.insert(pair, points.into_iter().map(moved).collect());
             }
         }
-        layout.place_the_rest(&drawn, hints);
         layout
     }
 
     /// Rows below the drawing for nodes without an edge.
     fn place_the_rest(&mut self, drawn: &[Connection], hints: &[Connection]) {
         let count = self.nodes.len();
+        let step = self.node_width + if self.down { ROW_GAP } else { LAYER_GAP };
         let mut placed = vec![false; count];
         for connection in drawn {
             placed[connection.from] = true;
@@ -104,7 +130,7 @@ impl Layout {
         if placed.iter().all(|placed| *placed) {
             return;
         }
-        let columns = ((self.width / LAYER_STEP).ceil() as usize).max(count.min(4)).max(1);
+        let columns = ((self.width / step).ceil() as usize).max(count.min(4)).max(1);
         let top = if self.height > 0.0 { self.height + PART_GAP } else { 0.0 };
         let mut filled = vec![0usize; columns];
         for node in 0..count {
@@ -113,7 +139,7 @@ impl Layout {
             }
             // The column to the right of a cause, or to the left of an effect, if that stands already.
             let wish = hints.iter().find_map(|hint| {
-                let column = |other: usize| ((self.nodes[other].x / LAYER_STEP).floor() as usize).min(columns - 1);
+                let column = |other: usize| ((self.nodes[other].x / step).floor() as usize).min(columns - 1);
                 match () {
                     () if hint.to == node && placed[hint.from] => Some((column(hint.from) + 1).min(columns - 1)),
                     () if hint.from == node && placed[hint.to] => Some(column(hint.to).saturating_sub(1)),
@@ -123,11 +149,39 @@ impl Layout {
             let emptiest = (0..columns).min_by_key(|column| filled[*column]).unwrap_or(0);
             let column = wish.filter(|wish| filled[*wish] <= filled[emptiest] + 2).unwrap_or(emptiest);
             let y = top + filled[column] as f64 * (NODE_HEIGHT + ROW_GAP) + NODE_HEIGHT / 2.0;
-            self.nodes[node] = Point { x: column as f64 * LAYER_STEP + NODE_WIDTH / 2.0, y };
+            self.nodes[node] = Point { x: column as f64 * step + self.node_width / 2.0, y };
             filled[column] += 1;
             self.height = self.height.max(y + NODE_HEIGHT / 2.0);
-            self.width = self.width.max(self.nodes[node].x + NODE_WIDTH / 2.0);
+            self.width = self.width.max(self.nodes[node].x + self.node_width / 2.0);
         }
+    }
+}
+
+/// The sizes of a drawing, by the way it runs: *along* it from layer to layer, *across* it within them.
+#[derive(Clone, Copy, Debug)]
+struct Grain {
+    node_width: f64,
+    down: bool,
+}
+
+impl Grain {
+    /// How far a node reaches along.
+    fn depth(self) -> f64 {
+        if self.down { NODE_HEIGHT } else { self.node_width }
+    }
+
+    /// How far it reaches across.
+    fn breadth(self) -> f64 {
+        if self.down { self.node_width } else { NODE_HEIGHT }
+    }
+
+    /// From one layer to the next.
+    fn step(self) -> f64 {
+        self.depth() + LAYER_GAP
+    }
+
+    fn point(self, along: f64, across: f64) -> Point {
+        if self.down { Point { x: across, y: along } } else { Point { x: along, y: across } }
     }
 }
 
@@ -196,27 +250,25 @@ struct Part {
 }
 
 impl Part {
-    fn new(members: Vec<usize>, connections: &[Connection]) -> Self {
+    fn new(members: Vec<usize>, connections: &[Connection], grain: Grain) -> Self {
         let directed = cycles::break_cycles(members.len(), connections);
         let layer = layers::assign(members.len(), &directed);
-        let mut ladder = order::Ladder::new(&layer, &directed);
+        let mut ladder = order::Ladder::new(&layer, &directed, grain);
         ladder.reduce_crossings();
-        let y = coordinates::assign(&ladder);
-        let centre = |cell: usize| Point {
-            x: ladder.layer_of[cell] as f64 * LAYER_STEP + NODE_WIDTH / 2.0,
-            y: y[cell],
-        };
+        let across = coordinates::assign(&ladder);
+        let along = |cell: usize| ladder.layer_of[cell] as f64 * grain.step() + grain.depth() / 2.0;
+        let centre = |cell: usize| grain.point(along(cell), across[cell]);
         let places = (0..members.len()).map(centre).collect();
         let routes = directed
             .iter()
             .zip(&ladder.dummies)
             .map(|(edge, dummies)| {
-                // Level through the column of a dummy, where nodes are.
+                // Straight through the layer of a dummy, where nodes are.
                 let mut points: Vec<Point> = dummies
                     .iter()
                     .flat_map(|dummy| {
-                        let Point { x, y } = centre(*dummy);
-                        [Point { x: x - NODE_WIDTH / 2.0, y }, Point { x: x + NODE_WIDTH / 2.0, y }]
+                        let half = grain.depth() / 2.0;
+                        [-half, half].map(|shift| grain.point(along(*dummy) + shift, across[*dummy]))
                     })
                     .collect();
                 let mut ends = (members[edge.from], members[edge.to]);
@@ -228,8 +280,9 @@ impl Part {
             })
             .collect();
         let layers = layer.iter().max().map_or(0, |last| last + 1);
-        let width = (layers.max(1) - 1) as f64 * LAYER_STEP + NODE_WIDTH;
-        let height = (0..y.len()).map(|cell| y[cell] + ladder.height(cell) / 2.0).fold(0.0, f64::max);
+        let length = (layers.max(1) - 1) as f64 * grain.step() + grain.depth();
+        let breadth = (0..across.len()).map(|cell| across[cell] + ladder.breadth(cell) / 2.0).fold(0.0, f64::max);
+        let Point { x: width, y: height } = grain.point(length, breadth);
         Self { members, places, routes, width, height, corner: Point::default() }
     }
 }
@@ -242,8 +295,7 @@ mod tests {
 
     fn graph() -> impl Strategy<Value = (usize, Vec<Connection>)> {
         (2usize..40).prop_flat_map(|count| {
-            let edge = (0..count, 0..count, 0.0..2.0f64)
-                .prop_map(|(from, to, weight)| Connection { from, to, weight });
+            let edge = (0..count, 0..count, 0.0..2.0f64).prop_map(|(from, to, weight)| Connection { from, to, weight });
             (Just(count), proptest::collection::vec(edge, 0..80))
         })
     }
@@ -251,12 +303,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_node_lies_on_another_and_all_lie_inside((count, connections) in graph()) {
-            let layout = Layout::new(count, &connections, 60, &connections);
+            let layout = Layout::new(count, 12, &connections, 60, &connections);
             for (index, a) in layout.nodes.iter().enumerate() {
-                prop_assert!(a.x >= NODE_WIDTH / 2.0 - 1e-6 && a.x <= layout.width - NODE_WIDTH / 2.0 + 1e-6);
+                prop_assert!(a.x >= layout.node_width / 2.0 - 1e-6 && a.x <= layout.width - layout.node_width / 2.0 + 1e-6);
                 prop_assert!(a.y >= NODE_HEIGHT / 2.0 - 1e-6 && a.y <= layout.height - NODE_HEIGHT / 2.0 + 1e-6);
                 for b in &layout.nodes[..index] {
-                    let apart = (a.x - b.x).abs() >= NODE_WIDTH || (a.y - b.y).abs() >= NODE_HEIGHT + 1.0;
+                    let apart = (a.x - b.x).abs() >= layout.node_width + 1.0 || (a.y - b.y).abs() >= NODE_HEIGHT + 1.0;
                     prop_assert!(apart, "{a:?} and {b:?}");
                 }
             }
@@ -265,11 +317,10 @@ mod tests {
 
     #[test]
     fn a_chain_reads_from_left_to_right_in_one_row() {
-        let chain: Vec<Connection> =
-            (0..5).map(|from| Connection { from, to: from + 1, weight: 1.0 }).collect();
-        let layout = Layout::new(6, &chain, 10, &[]);
+        let chain: Vec<Connection> = (0..5).map(|from| Connection { from, to: from + 1, weight: 1.0 }).collect();
+        let layout = Layout::new(6, 5, &chain, 10, &[]);
         for pair in layout.nodes.windows(2) {
-            assert_eq!(pair[1].x - pair[0].x, LAYER_STEP);
+            assert_eq!(pair[1].x - pair[0].x, layout.node_width + LAYER_GAP);
             assert_eq!(pair[1].y, pair[0].y);
         }
         assert!(layout.routes.values().all(Vec::is_empty));
@@ -278,7 +329,8 @@ mod tests {
     #[test]
     fn the_weakest_edge_of_a_cycle_goes_back_and_long_edges_pass_between_nodes() {
         let connection = |from, to, weight| Connection { from, to, weight };
-        let layout = Layout::new(3, &[connection(2, 0, 0.1), connection(0, 1, 1.0), connection(1, 2, 0.9)], 10, &[]);
+        let layout =
+            Layout::new(3, 30, &[connection(2, 0, 0.1), connection(0, 1, 1.0), connection(1, 2, 0.9)], 10, &[]);
         assert!(layout.nodes[0].x < layout.nodes[1].x && layout.nodes[1].x < layout.nodes[2].x);
         let back = &layout.routes[&(2, 0)];
         assert_eq!(back.len(), 2);
@@ -297,8 +349,8 @@ mod tests {
             .map(|_| Connection { from: next(200), to: next(200), weight: next(1000) as f64 / 500.0 })
             .collect();
         let start = std::time::Instant::now();
-        let layout = Layout::new(200, &connections, 240, &[]);
+        let layout = Layout::new(200, 30, &connections, 240, &[]);
         assert!(start.elapsed().as_secs_f64() < 5.0, "{:?}", start.elapsed());
-        assert!(layout.width < 40.0 * LAYER_STEP && layout.height < 4000.0, "{} × {}", layout.width, layout.height);
+        assert!(layout.width < 6000.0 && layout.height < 6000.0, "{} × {}", layout.width, layout.height);
     }
 }

@@ -1,7 +1,7 @@
 //! The order of nodes within their layers.
 
 use super::cycles::Directed;
-use super::{DUMMY_HEIGHT, NODE_HEIGHT, ROW_GAP};
+use super::{DUMMY, Grain, ROW_GAP};
 
 /// Sweeps over all layers; crossings rarely fall after a dozen.
 const SWEEPS: usize = 24;
@@ -9,6 +9,7 @@ const SWEEPS: usize = 24;
 /// Nodes and dummies ("cells") in layers, with an edge only between neighbouring layers. Cells below `nodes` are
 /// nodes.
 pub(super) struct Ladder {
+    grain: Grain,
     pub(super) nodes: usize,
     /// The cells of each layer, from the top.
     pub(super) rows: Vec<Vec<usize>>,
@@ -21,10 +22,11 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    pub(super) fn new(layer: &[usize], edges: &[Directed]) -> Self {
+    pub(super) fn new(layer: &[usize], edges: &[Directed], grain: Grain) -> Self {
         let nodes = layer.len();
         let layers = layer.iter().max().map_or(0, |last| last + 1);
         let mut ladder = Self {
+            grain,
             nodes,
             rows: vec![Vec::new(); layers],
             layer_of: layer.to_vec(),
@@ -51,14 +53,14 @@ impl Ladder {
         ladder
     }
 
-    /// How tall a cell is.
-    pub(super) fn height(&self, cell: usize) -> f64 {
-        if cell < self.nodes { NODE_HEIGHT } else { DUMMY_HEIGHT }
+    /// How far a cell reaches across its layer.
+    pub(super) fn breadth(&self, cell: usize) -> f64 {
+        if cell < self.nodes { self.grain.breadth() } else { DUMMY }
     }
 
     /// The least distance between the centres of two neighbouring cells.
     pub(super) fn distance(&self, above: usize, below: usize) -> f64 {
-        f64::midpoint(self.height(above), self.height(below)) + ROW_GAP
+        f64::midpoint(self.breadth(above), self.breadth(below)) + ROW_GAP
     }
 
     fn join(&mut self, from: usize, to: usize, weight: f64) {
@@ -142,10 +144,8 @@ impl Ladder {
                     let mut mine: Vec<usize> = self.right[*cell].iter().map(|(next, _)| place[*next]).collect();
                     mine.sort_unstable();
                     // Ends so far are sorted; those below mine are crossed.
-                    crossings += mine
-                        .iter()
-                        .map(|end| ends.len() - ends.partition_point(|other| other <= end))
-                        .sum::<usize>();
+                    crossings +=
+                        mine.iter().map(|end| ends.len() - ends.partition_point(|other| other <= end)).sum::<usize>();
                     for end in mine {
                         let at = ends.partition_point(|other| *other <= end);
                         ends.insert(at, end);

@@ -201,7 +201,7 @@ function populationControls() {
     change: (cut) => changeCut(cut === null ? population.cut : cut) });
   const scores = population.edges.map((edge) => edge.score);
   const most = scores.reduce((a, b) => Math.max(a, b), 0);
-  slider.scale(scores, population.scored ? 0 : 0, most);
+  slider.scale(scores, 0, most);
   const search = element("input", { type: "search", id: "population-search", placeholder: "Event name", "aria-label": "Search event types", autocomplete: "off" });
   search.addEventListener("input", () => changeGraph({ query: search.value }));
   byId("population-controls").append(slider.box, element("div", { class: "field" },

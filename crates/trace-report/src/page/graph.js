@@ -1,10 +1,9 @@
 // A graph over event types, at the places that the layered layout gave them. Edges appear and vanish with the
 // threshold; nodes keep their places, so that the eye can follow.
 
-const NODE_WIDTH = 128;
 const NODE_HEIGHT = 22;
 const MOST_EDGES = 120;
-const SMALLEST_READABLE = 0.62;
+const SMALLEST_READABLE = 0.8;
 
 class TypeGraph {
   // source: () => {layout, edges, maximum}; lit: () => null or {types, edge(edge)}; choose({type} | {edge} | null).
@@ -43,6 +42,7 @@ class TypeGraph {
     const other = this.layout !== layout;
     if (other) {
       this.layout = layout;
+      this.nodeWidth = layout.node_width;
       this.places = new Map(layout.types.map((type, index) => [type, { x: layout.x[index], y: layout.y[index] }]));
       this.routes = new Map(layout.routes.map(([from, to, ...points]) => [`${layout.types[from]} ${layout.types[to]}`, points]));
     }
@@ -74,44 +74,59 @@ class TypeGraph {
     };
     for (const edge of edges) {
       if (edge.cause === edge.effect) continue;
-      const [from, to] = [this.places.get(edge.cause), this.places.get(edge.effect)];
-      edge.back = to.x < from.x - 1;
-      edge.level = Math.abs(to.x - from.x) <= 1;
-      const route = this.routes.get(`${edge.cause} ${edge.effect}`);
-      put(edge.cause, edge.back ? "left" : "right", edge, "start", route ? route[1] : to.y);
-      put(edge.effect, edge.back || edge.level ? "right" : "left", edge, "end", route ? route[route.length - 1] : from.y);
+      const [from, to] = [this.turned(this.places.get(edge.cause)), this.turned(this.places.get(edge.effect))];
+      edge.back = to.along < from.along - 1;
+      edge.level = Math.abs(to.along - from.along) <= 1;
+      const route = this.route(edge);
+      put(edge.cause, edge.back ? "before" : "after", edge, "start", (route[0] || to).across);
+      put(edge.effect, edge.back || edge.level ? "after" : "before", edge, "end", (route[route.length - 1] || from).across);
     }
+    const [room, widest] = this.layout.down ? [this.nodeWidth - 20, 12] : [NODE_HEIGHT - 6, 5];
     for (const list of sides.values()) {
       list.sort((a, b) => a.towards - b.towards);
-      const step = Math.min(5, (NODE_HEIGHT - 6) / Math.max(list.length - 1, 1));
+      const step = Math.min(widest, room / Math.max(list.length - 1, 1));
       list.forEach(({ edge, end }, index) => {
         edge[end] = (index - (list.length - 1) / 2) * step;
       });
     }
   }
 
+  // A point by how far it lies along and across the layers, and back.
+  turned({ x, y }) {
+    return this.layout.down ? { along: y, across: x } : { along: x, across: y };
+  }
+
+  at(along, across) {
+    return this.layout.down ? `${across} ${along}` : `${along} ${across}`;
+  }
+
+  // The points that an edge passes between its ends.
+  route(edge) {
+    const flat = this.routes.get(`${edge.cause} ${edge.effect}`) || [];
+    const points = [];
+    for (let index = 0; index < flat.length; index += 2) points.push(this.turned({ x: flat[index], y: flat[index + 1] }));
+    return points;
+  }
+
   path(edge) {
-    const [from, to] = [this.places.get(edge.cause), this.places.get(edge.effect)];
     if (edge.cause === edge.effect) {
-      const [x, y] = [from.x + NODE_WIDTH / 2 - 20, from.y - NODE_HEIGHT / 2];
-      return `M${x - 12} ${y}C${x - 16} ${y - 20} ${x + 16} ${y - 20} ${x + 12} ${y - 2}`;
+      const { x, y } = this.places.get(edge.cause);
+      return `M${x + this.nodeWidth / 2 - 32} ${y - NODE_HEIGHT / 2}c-4 -20 28 -20 24 -2`;
     }
-    const half = NODE_WIDTH / 2;
-    const start = { x: from.x + (edge.back ? -half : half), y: from.y + edge.start };
-    const end = { x: to.x + (edge.back || edge.level ? half + 2 : -half - 2), y: to.y + edge.end };
+    const [from, to] = [this.turned(this.places.get(edge.cause)), this.turned(this.places.get(edge.effect))];
+    const half = (this.layout.down ? NODE_HEIGHT : this.nodeWidth) / 2;
+    const start = { along: from.along + (edge.back ? -half : half), across: from.across + edge.start };
+    const end = { along: to.along + (edge.back || edge.level ? half + 2 : -half - 2), across: to.across + edge.end };
+    let path = `M${this.at(start.along, start.across)}`;
     if (edge.level) {
-      const out = start.x + 34 + Math.abs(end.y - start.y) / 12;
-      return `M${start.x} ${start.y}C${out} ${start.y} ${out} ${end.y} ${end.x} ${end.y}`;
+      const out = start.along + 34 + Math.abs(end.across - start.across) / 12;
+      return `${path}C${this.at(out, start.across)} ${this.at(out, end.across)} ${this.at(end.along, end.across)}`;
     }
-    const points = [start];
-    const route = this.routes.get(`${edge.cause} ${edge.effect}`) || [];
-    for (let index = 0; index < route.length; index += 2) points.push({ x: route[index], y: route[index + 1] });
-    points.push(end);
-    let path = `M${start.x} ${start.y}`;
-    for (let index = 1; index < points.length; index += 1) {
-      const [a, b] = [points[index - 1], points[index]];
-      const middle = (a.x + b.x) / 2;
-      path += a.y === b.y ? `L${b.x} ${b.y}` : `C${middle} ${a.y} ${middle} ${b.y} ${b.x} ${b.y}`;
+    let last = start;
+    for (const point of [...this.route(edge), end]) {
+      const middle = (last.along + point.along) / 2;
+      path += `C${this.at(middle, last.across)} ${this.at(middle, point.across)} ${this.at(point.along, point.across)}`;
+      last = point;
     }
     return path;
   }
@@ -132,13 +147,26 @@ class TypeGraph {
     const name = page.names[type];
     return shape("g", { class: "box", "data-type": type, transform: `translate(${x} ${y})` },
       shape("title", { text: name.slice(0, 400) }),
-      shape("rect", { x: -NODE_WIDTH / 2, y: -NODE_HEIGHT / 2, width: NODE_WIDTH, height: NODE_HEIGHT, rx: 6 }),
+      shape("rect", { x: -this.nodeWidth / 2, y: -NODE_HEIGHT / 2, width: this.nodeWidth, height: NODE_HEIGHT, rx: 6 }),
       shape("text", { "text-anchor": "middle", y: 4, text: shorten(name, 18) }));
+  }
+
+  // Moves the view to a type that was chosen elsewhere.
+  follow(type) {
+    const place = this.places.get(type);
+    if (!place || !this.types.has(type) || this.width === 0) return;
+    const [x, y] = [place.x * this.camera.scale + this.camera.x, place.y * this.camera.scale + this.camera.y];
+    const height = this.view.clientHeight;
+    if (x > 60 && x < this.width - 60 && y > 20 && y < height - 50) return;
+    this.camera.x += this.width / 2 - x;
+    this.camera.y += height / 2 - y;
+    this.place();
   }
 
   // Lights what is chosen, without drawing again.
   light() {
     const lit = this.lit();
+    if (lit && lit.chosen !== null) this.follow(lit.chosen);
     const matches = this.matches();
     this.view.classList.toggle("has-choice", lit !== null);
     for (const edge of this.drawn) {
@@ -158,8 +186,8 @@ class TypeGraph {
     let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
     for (const type of this.types || []) {
       const { x, y } = this.places.get(type);
-      left = Math.min(left, x - NODE_WIDTH / 2);
-      right = Math.max(right, x + NODE_WIDTH / 2 + 24);
+      left = Math.min(left, x - this.nodeWidth / 2);
+      right = Math.max(right, x + this.nodeWidth / 2 + 24);
       top = Math.min(top, y - NODE_HEIGHT / 2 - 18);
       bottom = Math.max(bottom, y + NODE_HEIGHT / 2);
     }
@@ -172,11 +200,11 @@ class TypeGraph {
     if (this.width === 0) return;
     const bounds = this.bounds();
     const margin = 16;
-    const wide = (this.width - 2 * margin) / bounds.width;
-    const height = Math.min(Math.max(bounds.height * Math.min(wide, 1.1) + 64, 220), 640);
+    const wide = Math.min((this.width - 2 * margin) / bounds.width, 1.1);
+    const tall = (640 - 64) / bounds.height;
+    const scale = Math.max(Math.min(wide, tall), Math.min(smallest, 1.1));
+    const height = Math.min(Math.max(bounds.height * scale + 64, 200), 640);
     this.view.setAttribute("height", height);
-    const all = Math.min(wide, (height - 64) / bounds.height, 1.1);
-    const scale = Math.max(all, smallest);
     this.camera = {
       scale,
       x: bounds.width * scale <= this.width ? (this.width - bounds.width * scale) / 2 - bounds.left * scale : margin - bounds.left * scale,

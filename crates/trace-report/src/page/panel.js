@@ -93,7 +93,8 @@ function eventChosen(position) {
   const effects = graph.effectsOf(position);
   const facts = [`Position ${position}`];
   if (sequence.times) facts.push(`time ${timeWords(sequence.times[position])}`);
-  facts.push(`one of ${count(sequence.events.filter((type) => type === sequence.events[position]).length)} of its type`);
+  const alike = sequence.events.filter((type) => type === sequence.events[position]).length;
+  facts.push(alike === 1 ? "the only one of its type" : `one of ${count(alike)} of its type`);
   const predicted = causes.length > 0 ? sequence.probability[causes[0]] : null;
   return [
     ...heading("Event", sequence.nameAt(position)),

@@ -5,8 +5,8 @@
 
 const MOST_ARCS = 1200;
 const ARC_HEIGHT = 210;
-const LEFT = 90;
 const RIGHT = 40;
+const LONGEST_LABEL = 20;
 
 class Timeline {
   constructor(place) {
@@ -37,6 +37,7 @@ class Timeline {
       if (this.sequence !== current.sequence) {
         this.sequence = current.sequence;
         this.spacing = null;
+        this.measure();
         this.box.scrollLeft = 0;
       }
       this.draw();
@@ -47,21 +48,28 @@ class Timeline {
     });
   }
 
+  // Room for the longest name of the whole sequence, so that nothing jumps while scrolling.
+  measure() {
+    this.longest = 0;
+    for (const type of new Set(this.sequence.events)) this.longest = Math.max(this.longest, [...shorten(page.names[type], LONGEST_LABEL)].length);
+    this.left = 24 + this.longest * 5.6;
+  }
+
   x(position) {
-    return LEFT + position * this.spacing;
+    return this.left + position * this.spacing;
   }
 
   // As wide as the window if labels fit, else as wide as labels need.
   fit() {
-    const room = this.box.clientWidth - LEFT - RIGHT;
+    const room = this.box.clientWidth - this.left - RIGHT;
     return room / Math.max(this.sequence.events.length - 1, 1);
   }
 
   zoom(factor, at = this.box.clientWidth / 2) {
-    const position = (this.box.scrollLeft + at - LEFT) / this.spacing;
+    const position = (this.box.scrollLeft + at - this.left) / this.spacing;
     this.spacing = Math.min(Math.max(this.spacing * factor, Math.min(this.fit(), 20)), 160);
     this.draw();
-    this.box.scrollLeft = LEFT + position * this.spacing - at;
+    this.box.scrollLeft = this.left + position * this.spacing - at;
     this.draw();
   }
 
@@ -82,11 +90,13 @@ class Timeline {
     const window = this.box.clientWidth;
     const left = this.box.scrollLeft;
     this.drawn = { from: left - window / 2, to: left + window * 1.5 };
-    const first = Math.max(Math.floor((this.drawn.from - LEFT) / this.spacing), 0);
-    const last = Math.min(Math.ceil((this.drawn.to - LEFT) / this.spacing), length - 1);
+    const first = Math.max(Math.floor((this.drawn.from - this.left) / this.spacing), 0);
+    const last = Math.min(Math.ceil((this.drawn.to - this.left) / this.spacing), length - 1);
 
     const labels = this.labels(first, last);
-    const base = ARC_HEIGHT + 14;
+    // Arcs are as tall as they are wide, as far as there is room.
+    this.tallest = Math.min(Math.max(26 + 0.55 * sequence.longestLag * this.spacing, 90), ARC_HEIGHT);
+    const base = this.tallest + 18;
     const height = base + labels.height + 16;
     this.view.setAttribute("width", window);
     this.view.setAttribute("height", height);
@@ -118,32 +128,25 @@ class Timeline {
     const dense = this.spacing < 13;
     const { lit, matches } = current;
     const texts = new Map();
-    let longest = 0;
     let taken = -Infinity;
     for (let position = first; position <= last; position += 1) {
       const chosen = state.selection && state.selection.event === position;
       if (dense && !chosen && !(lit && lit.events.has(position)) && !matches.has(position)) continue;
       if (dense && !chosen && this.x(position) - taken < 13) continue;
       taken = this.x(position);
-      const text = shorten(this.sequence.nameAt(position), 20);
+      const text = shorten(this.sequence.nameAt(position), LONGEST_LABEL);
       texts.set(position, text);
-      longest = Math.max(longest, [...text].length);
-    }
-    // Reserve for the longest name of the whole sequence, so that the height does not jump while scrolling.
-    if (this.measured !== this.sequence) {
-      this.measured = this.sequence;
-      this.longest = 0;
-      for (const type of new Set(this.sequence.events)) this.longest = Math.max(this.longest, [...shorten(page.names[type], 20)].length);
     }
     const level = !dense && this.longest * 7 + 8 < this.spacing;
-    return { texts, level, height: level ? 34 : 26 + this.longest * 5.2 };
+    const height = level ? 34 : dense && texts.size === 0 ? 10 : 26 + this.longest * 5.2;
+    return { texts, level, height };
   }
 
   arc(pair, lit) {
     const { sequence } = this;
     const [from, to] = [this.x(sequence.cause[pair]), this.x(sequence.effect[pair])];
     const lag = sequence.lag[pair];
-    const height = (26 + (ARC_HEIGHT - 36) * Math.pow(lag / Math.max(sequence.longestLag, 3), 0.75)) * (4 / 3);
+    const height = (14 + (this.tallest - 14) * Math.pow(lag / sequence.longestLag, 0.85)) * (4 / 3);
     const y = this.base - 5;
     const kind = sequence.promotes(pair) ? "promoting" : "despite";
     const on = lit ? (lit.pairs.has(pair) ? " lit" : " dim") : "";
@@ -226,9 +229,9 @@ class Timeline {
       const bins = new Array(columns).fill(0);
       for (const pair of current.shown) bins[Math.floor((sequence.effect[pair] / sequence.events.length) * columns)] += sequence.strength[pair];
       const tallest = Math.max(...bins, 1e-9);
-      const step = (this.x(sequence.events.length - 1) - LEFT) * scale / columns;
+      const step = (this.x(sequence.events.length - 1) - this.left) * scale / columns;
       const path = bins.map((bin, place) => {
-        const x = LEFT * scale + place * step;
+        const x = this.left * scale + place * step;
         const height = bin > 0 ? 2 + 26 * Math.sqrt(bin / tallest) : 0;
         return `M${x.toFixed(1)} 32V${(32 - height).toFixed(1)}H${(x + Math.max(step - 0.5, 0.5)).toFixed(1)}V32Z`;
       }).join("");

@@ -27,9 +27,9 @@ function nats(number) {
 function percent(share, extra = 0) {
   const hundred = share * 100;
   if (hundred === 0) return `0${THIN}%`;
-  const distance = Math.min(hundred, 100 - hundred);
-  if (distance < 0.0005) return hundred < 50 ? `<${THIN}0.001${THIN}%` : `>${THIN}99.999${THIN}%`;
-  const digits = distance >= 10 ? 0 : distance >= 1 ? 1 : distance >= 0.1 ? 2 : 3;
+  if (hundred < 0.0005) return `<${THIN}0.001${THIN}%`;
+  if (hundred > 99.995 && extra === 0) return `>${THIN}99.99${THIN}%`;
+  const digits = hundred > 99.9 ? 2 : hundred > 90 ? 1 : hundred >= 10 ? 0 : hundred >= 1 ? 1 : hundred >= 0.1 ? 2 : 3;
   return `${hundred.toFixed(Math.min(digits + extra, 6))}${THIN}%`;
 }
 
