@@ -12,7 +12,7 @@ use trace_io::result::{ResultLine, ResultModel, ResultSettings};
 use crate::column::Column;
 use crate::layout::{Connection, Layout};
 use crate::names::Names;
-use crate::sequence::{MOST_LAID_OUT, PageLayout};
+use crate::sequence::PageLayout;
 
 /// Pairs that a page holds at most.
 const MOST_PAIRS: usize = 3000;
@@ -120,7 +120,7 @@ fn layout(pairs: &[Pair], names: &Names) -> PageLayout {
         connections[usize::from(pair.kept)].push(connection);
     }
     let [hints, kept] = connections;
-    let layout = Layout::new(types.len(), names.longest(&types), &kept, MOST_LAID_OUT, &hints);
+    let layout = Layout::new(types.len(), names.longest(&types), &kept, &hints);
     PageLayout::new(types, &layout)
 }
 

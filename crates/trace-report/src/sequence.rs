@@ -8,9 +8,6 @@ use crate::column::Column;
 use crate::layout::{Connection, Layout};
 use crate::names::Names;
 
-/// Connections of a type graph that take part in its layout.
-pub(crate) const MOST_LAID_OUT: usize = 160;
-
 /// A sequence with every pair that its result holds.
 #[derive(Debug, Serialize)]
 pub(crate) struct PageSequence {
@@ -108,7 +105,7 @@ fn layout(line: &ResultLine, events: &[u32], names: &Names) -> PageLayout {
     };
     let mut hints = connections(false);
     hints.sort_by(|a, b| b.weight.total_cmp(&a.weight)); // stable
-    let layout = Layout::new(types.len(), names.longest(&types), &connections(true), MOST_LAID_OUT, &hints);
+    let layout = Layout::new(types.len(), names.longest(&types), &connections(true), &hints);
     PageLayout::new(types, &layout)
 }
 
@@ -118,6 +115,8 @@ pub(crate) struct PageLayout {
     types: Vec<u32>,
     node_width: i64,
     down: bool,
+    /// Edges to draw at first.
+    legible: usize,
     x: Vec<i64>,
     y: Vec<i64>,
     /// For edges that pass other layers: cause, effect (indices into `types`), then x and y of each point.
@@ -138,6 +137,7 @@ impl PageLayout {
             .collect();
         routes.sort_unstable(); // the map has no order of its own
         Self {
+            legible: Layout::legible(types.len()),
             types,
             node_width: whole(layout.node_width),
             down: layout.down,

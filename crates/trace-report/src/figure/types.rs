@@ -6,7 +6,6 @@ use trace_core::EventName;
 use super::ink;
 use super::svg::{Stroke, Svg, shortened};
 use crate::layout::{Connection, Layout, NODE_HEIGHT, NODE_LETTERS, Point};
-use crate::sequence::MOST_LAID_OUT;
 
 const MARGIN: f64 = 24.0;
 
@@ -35,7 +34,7 @@ pub(super) fn draw<'e>(title: &str, edges: impl Iterator<Item = (&'e EventName, 
     let connections: Vec<Connection> =
         edges.iter().map(|edge| Connection { from: edge.from, to: edge.to, weight: edge.weight }).collect();
     let letters = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let layout = Layout::new(names.len(), letters, &connections, MOST_LAID_OUT, &[]);
+    let layout = Layout::new(names.len(), letters, &connections, &[]);
     edges.sort_by(|a, b| a.weight.total_cmp(&b.weight)); // strong ones on top
     let ports = ports(&edges, &layout);
     let heaviest = edges.last().map_or(1.0, |edge| edge.weight.max(1e-9));
@@ -80,10 +79,13 @@ fn way(edge: &Edge, layout: &Layout) -> Way {
     }
 }
 
+/// The edges at one side of a box: how far across each goes, its number, and whether it begins here.
+type Side = Vec<(f64, usize, bool)>;
+
 /// How far from the middle of its box's side each edge begins and ends: sorted by where it goes.
 fn ports(edges: &[Edge], layout: &Layout) -> Vec<(f64, f64)> {
     let across = |point: Point| turned(layout, point).1;
-    let mut sides: FxHashMap<(usize, bool), Vec<(f64, usize, bool)>> = FxHashMap::default();
+    let mut sides: FxHashMap<(usize, bool), Side> = FxHashMap::default();
     for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| edge.from != edge.to) {
         let route = layout.routes.get(&(edge.from, edge.to)).filter(|route| !route.is_empty());
         let first = route.map_or(layout.nodes[edge.to], |route| route[0]);

@@ -33,7 +33,9 @@ pub(super) fn assign(ladder: &Ladder) -> Vec<f64> {
         }
     }
     let top = (0..y.len()).map(|cell| y[cell] - ladder.breadth(cell) / 2.0).fold(f64::INFINITY, f64::min);
-    y.iter_mut().for_each(|y| *y -= top);
+    for y in &mut y {
+        *y -= top;
+    }
     y
 }
 

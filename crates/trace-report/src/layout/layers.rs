@@ -38,7 +38,9 @@ pub(super) fn assign(count: usize, edges: &[Directed]) -> Vec<usize> {
         }
     }
     let least = layer.iter().copied().min().unwrap_or(0);
-    layer.iter_mut().for_each(|layer| *layer -= least);
+    for layer in &mut layer {
+        *layer -= least;
+    }
     layer
 }
 

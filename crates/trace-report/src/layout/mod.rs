@@ -72,15 +72,20 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Lays out `count` nodes by their strongest `most` connections. A connection of a node with itself takes no part.
+    /// How many connections can be told apart in a drawing of `count` nodes.
+    pub fn legible(count: usize) -> usize {
+        (3 * count).clamp(30, 120)
+    }
+
+    /// Lays out `count` nodes by their strongest connections, as many as are [legible](Self::legible). A connection of a node with itself takes no part.
     /// Nodes that no connection reaches stand below the rest, beside the first of their `hints`, so that a graph that
     /// grows by weaker edges need not be laid out again. `letters` is the length of the longest name.
-    pub fn new(count: usize, letters: usize, connections: &[Connection], most: usize, hints: &[Connection]) -> Self {
+    pub fn new(count: usize, letters: usize, connections: &[Connection], hints: &[Connection]) -> Self {
         let mut strongest: Vec<Connection> =
             connections.iter().copied().filter(|connection| connection.from != connection.to).collect();
         strongest.sort_by(|a, b| b.weight.total_cmp(&a.weight)); // stable: equals stay in the order given
-        let drawn = spanning(count, &strongest, most);
-        let node_width = 16.0 + 6.3 * letters.clamp(4, NODE_LETTERS) as f64;
+        let drawn = spanning(count, &strongest, Self::legible(count));
+        let node_width = 16.0 + 6.7 * letters.clamp(4, NODE_LETTERS) as f64;
         let across = Self::directed(count, &drawn, Grain { node_width, down: false });
         let mut best = across;
         if best.fit() < 1.0 {
@@ -175,9 +180,9 @@ impl Grain {
         if self.down { self.node_width } else { NODE_HEIGHT }
     }
 
-    /// From one layer to the next.
+    /// From one layer to the next. Lines that run down need less room to turn.
     fn step(self) -> f64 {
-        self.depth() + LAYER_GAP
+        self.depth() + if self.down { 0.7 * LAYER_GAP } else { LAYER_GAP }
     }
 
     fn point(self, along: f64, across: f64) -> Point {
@@ -200,16 +205,18 @@ fn spanning(count: usize, strongest: &[Connection], most: usize) -> Vec<Connecti
     drawn
 }
 
+/// Who speaks for the part that a node belongs to.
+fn find(leader: &mut [usize], mut node: usize) -> usize {
+    while leader[node] != node {
+        leader[node] = leader[leader[node]];
+        node = leader[node];
+    }
+    node
+}
+
 /// Weakly connected parts with their edges, largest first; edges by index into the members.
 fn parts_of(count: usize, connections: &[Connection]) -> Vec<(Vec<usize>, Vec<Connection>)> {
     let mut leader: Vec<usize> = (0..count).collect();
-    fn find(leader: &mut [usize], mut node: usize) -> usize {
-        while leader[node] != node {
-            leader[node] = leader[leader[node]];
-            node = leader[node];
-        }
-        node
-    }
     for connection in connections {
         let (a, b) = (find(&mut leader, connection.from), find(&mut leader, connection.to));
         leader[a.max(b)] = a.min(b);
@@ -303,7 +310,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_node_lies_on_another_and_all_lie_inside((count, connections) in graph()) {
-            let layout = Layout::new(count, 12, &connections, 60, &connections);
+            let layout = Layout::new(count, 12, &connections, &connections);
             for (index, a) in layout.nodes.iter().enumerate() {
                 prop_assert!(a.x >= layout.node_width / 2.0 - 1e-6 && a.x <= layout.width - layout.node_width / 2.0 + 1e-6);
                 prop_assert!(a.y >= NODE_HEIGHT / 2.0 - 1e-6 && a.y <= layout.height - NODE_HEIGHT / 2.0 + 1e-6);
@@ -318,7 +325,7 @@ mod tests {
     #[test]
     fn a_chain_reads_from_left_to_right_in_one_row() {
         let chain: Vec<Connection> = (0..5).map(|from| Connection { from, to: from + 1, weight: 1.0 }).collect();
-        let layout = Layout::new(6, 5, &chain, 10, &[]);
+        let layout = Layout::new(6, 5, &chain, &[]);
         for pair in layout.nodes.windows(2) {
             assert_eq!(pair[1].x - pair[0].x, layout.node_width + LAYER_GAP);
             assert_eq!(pair[1].y, pair[0].y);
@@ -329,8 +336,7 @@ mod tests {
     #[test]
     fn the_weakest_edge_of_a_cycle_goes_back_and_long_edges_pass_between_nodes() {
         let connection = |from, to, weight| Connection { from, to, weight };
-        let layout =
-            Layout::new(3, 30, &[connection(2, 0, 0.1), connection(0, 1, 1.0), connection(1, 2, 0.9)], 10, &[]);
+        let layout = Layout::new(3, 30, &[connection(2, 0, 0.1), connection(0, 1, 1.0), connection(1, 2, 0.9)], &[]);
         assert!(layout.nodes[0].x < layout.nodes[1].x && layout.nodes[1].x < layout.nodes[2].x);
         let back = &layout.routes[&(2, 0)];
         assert_eq!(back.len(), 2);
@@ -349,7 +355,7 @@ mod tests {
             .map(|_| Connection { from: next(200), to: next(200), weight: next(1000) as f64 / 500.0 })
             .collect();
         let start = std::time::Instant::now();
-        let layout = Layout::new(200, 30, &connections, 240, &[]);
+        let layout = Layout::new(200, 30, &connections, &[]);
         assert!(start.elapsed().as_secs_f64() < 5.0, "{:?}", start.elapsed());
         assert!(layout.width < 6000.0 && layout.height < 6000.0, "{} × {}", layout.width, layout.height);
     }

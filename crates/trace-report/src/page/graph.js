@@ -2,16 +2,20 @@
 // threshold; nodes keep their places, so that the eye can follow.
 
 const NODE_HEIGHT = 22;
-const MOST_EDGES = 120;
-const SMALLEST_READABLE = 0.8;
+const SMALLEST_READABLE = 0.88;
+const TALLEST = 700;
 
 class TypeGraph {
   // source: () => {layout, edges, maximum}; lit: () => null or {types, edge(edge)}; choose({type} | {edge} | null).
   constructor(place, { name, source, lit, matches, choose, label }) {
     Object.assign(this, { name, source, lit, matches, choose });
     this.view = shape("svg", { class: "graph-view", tabindex: 0, role: "img", "aria-label": label, id: `${name}-view` });
-    this.most = element("input", { type: "number", min: 1, step: 10, value: MOST_EDGES, "aria-label": "Edges shown at most" });
-    this.most.addEventListener("change", () => this.draw());
+    this.most = element("input", { type: "number", min: 1, step: 10, "aria-label": "Edges shown at most" });
+    this.wanted = null; // as many as are legible
+    this.most.addEventListener("change", () => {
+      this.wanted = Number(this.most.value) > 0 ? Number(this.most.value) : null;
+      this.draw();
+    });
     this.left = element("span", { class: "note" });
     this.limit = element("label", { class: "limit" }, "Strongest ", this.most, this.left);
     const tools = element("div", { class: "tools graph-tools" },
@@ -46,9 +50,10 @@ class TypeGraph {
       this.places = new Map(layout.types.map((type, index) => [type, { x: layout.x[index], y: layout.y[index] }]));
       this.routes = new Map(layout.routes.map(([from, to, ...points]) => [`${layout.types[from]} ${layout.types[to]}`, points]));
     }
-    const most = Math.max(Number(this.most.value) || MOST_EDGES, 1);
+    const most = this.wanted ?? layout.legible;
+    this.most.value = most;
     const drawn = edges.filter((edge) => this.places.has(edge.cause) && this.places.has(edge.effect)).slice(0, most);
-    this.limit.hidden = edges.length <= MOST_EDGES;
+    this.limit.hidden = edges.length <= layout.legible;
     this.left.textContent = ` of ${count(edges.length)}`;
     this.drawn = drawn;
     const types = new Set(drawn.flatMap((edge) => [edge.cause, edge.effect]));
@@ -201,9 +206,9 @@ class TypeGraph {
     const bounds = this.bounds();
     const margin = 16;
     const wide = Math.min((this.width - 2 * margin) / bounds.width, 1.1);
-    const tall = (640 - 64) / bounds.height;
+    const tall = (TALLEST - 64) / bounds.height;
     const scale = Math.max(Math.min(wide, tall), Math.min(smallest, 1.1));
-    const height = Math.min(Math.max(bounds.height * scale + 64, 200), 640);
+    const height = Math.min(Math.max(bounds.height * scale + 64, 200), TALLEST);
     this.view.setAttribute("height", height);
     this.camera = {
       scale,

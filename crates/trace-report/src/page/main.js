@@ -35,6 +35,16 @@ function themes() {
   });
 }
 
+// The explanation stands below the bar of controls, however many lines that has.
+function measureBars() {
+  const bars = [byId("controls"), byId("population-controls")];
+  const watch = new ResizeObserver(() => {
+    const height = Math.max(...bars.map((bar) => bar.offsetHeight));
+    document.documentElement.style.setProperty("--bar", `${height}px`);
+  });
+  bars.forEach((bar) => watch.observe(bar));
+}
+
 function legend() {
   const sample = (kind) => shape("svg", { viewBox: "0 0 36 14", width: 36, height: 14, "aria-hidden": "true" },
     shape("path", { class: `arc ${kind}`, d: "M3 13C3 -2 33 -2 33 13", "stroke-width": 2.2 }));
@@ -115,6 +125,7 @@ themes();
 tabs();
 showIntro();
 showAbout();
+measureBars();
 keys();
 if (page.sequences.length > 0) {
   legend();

@@ -106,7 +106,7 @@ function eventChosen(position) {
       ? element("p", { class: "muted", text: position === 0 ? "It is the first event: nothing before it could have caused it." : "Nothing in the log explains this event at this threshold." })
       : element("p", { class: "sentence-lead", text: sentence(sequence, promoting[0]) }),
     promoting.length > 0 && listOf(promoting.map((pair) => edgeItem(pair, sequence.cause[pair]))),
-    lit.roots.length > 0 && element("h3", { text: lit.roots.length === 1 ? "Root cause" : "Root causes, most likely first" }),
+    lit.roots.length > 0 && element("h3", { text: lit.roots.length === 1 ? "Root cause" : "Root causes, strongest chain first" }),
     lit.roots.length > 0 && listOf(lit.roots.map(chainItem), 4),
     despite.length > 0 && element("h3", { text: "Happened in spite of" }),
     despite.length > 0 && listOf(despite.map((pair) => edgeItem(pair, sequence.cause[pair]))),

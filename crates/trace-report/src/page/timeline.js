@@ -128,11 +128,14 @@ class Timeline {
     const dense = this.spacing < 13;
     const { lit, matches } = current;
     const texts = new Map();
+    const chosen = state.selection && state.selection.event !== undefined ? state.selection.event : -1;
     let taken = -Infinity;
     for (let position = first; position <= last; position += 1) {
-      const chosen = state.selection && state.selection.event === position;
-      if (dense && !chosen && !(lit && lit.events.has(position)) && !matches.has(position)) continue;
-      if (dense && !chosen && this.x(position) - taken < 13) continue;
+      if (dense && position !== chosen) {
+        if (!(lit && lit.events.has(position)) && !matches.has(position)) continue;
+        const x = this.x(position);
+        if (x - taken < 13 || (chosen >= 0 && Math.abs(x - this.x(chosen)) < 13)) continue;
+      }
       taken = this.x(position);
       const text = shorten(this.sequence.nameAt(position), LONGEST_LABEL);
       texts.set(position, text);

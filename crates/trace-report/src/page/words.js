@@ -42,10 +42,10 @@ function percentages(first, second) {
   return [percent(first, 3), percent(second, 3)];
 }
 
-// The first characters of a name; never half of one.
+// The first characters of a name; never half of one, and none that turns around what follows.
 const segmenter = typeof Intl.Segmenter === "function" ? new Intl.Segmenter("en", { granularity: "grapheme" }) : null;
 function shorten(text, most) {
-  const clean = text.replace(/\s+/gu, " ");
+  const clean = text.replace(/[\u202a-\u202e\u2066-\u2069]/gu, "").replace(/\s+/gu, " ");
   if (clean.length <= most) return clean;
   const start = clean.slice(0, most * 8);
   const letters = segmenter ? Array.from(segmenter.segment(start), (part) => part.segment) : Array.from(start);
