@@ -12,21 +12,20 @@ use support::browser::Browser;
 use support::sample::{long, report, result, vehicle};
 use trace_io::result::{ResultEdge, ResultLine};
 
-fn pairs(page: &mut Browser, selector: &str) -> BTreeSet<(u32, u32)> {
-    // An arc is known by the number of its pair; the line tells its ends.
-    let found = page
-        .value(&format!("[...document.querySelectorAll({})].map((arc) => Number(arc.dataset.pair))", json!(selector)));
-    found.as_array().unwrap().iter().map(|pair| (pair.as_u64().unwrap() as u32, 0)).collect()
+/// The pairs that elements stand for, by their numbers in the result.
+fn pairs(page: &mut Browser, selector: &str) -> BTreeSet<usize> {
+    let numbers = format!("[...document.querySelectorAll({})].map((arc) => Number(arc.dataset.pair))", json!(selector));
+    serde_json::from_value(page.value(&numbers)).unwrap()
 }
 
-fn numbers_of(line: &ResultLine, wanted: impl Fn(&ResultEdge) -> bool) -> BTreeSet<(u32, u32)> {
-    line.edges.iter().enumerate().filter(|(_, edge)| wanted(edge)).map(|(number, _)| (number as u32, 0)).collect()
+fn numbers_of(line: &ResultLine, wanted: impl Fn(&ResultEdge) -> bool) -> BTreeSet<usize> {
+    line.edges.iter().enumerate().filter(|(_, edge)| wanted(edge)).map(|(number, _)| number).collect()
 }
 
 #[test]
 fn the_slider_keeps_what_the_command_line_keeps() {
     let line = vehicle("one", 3);
-    let Some(mut page) = Browser::open(report(&[line.clone()]), 1440, 1000) else { return };
+    let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1440, 1000) else { return };
     page.picture("sequence");
     assert_eq!(page.count(".arc[data-pair]"), line.edges.iter().filter(|edge| edge.is_kept()).count());
     page.enter("#threshold-number", "0");
@@ -58,7 +57,7 @@ fn without_all_pairs_the_threshold_only_rises() {
     for edge in &mut line.edges {
         edge.kept = None;
     }
-    let Some(mut page) = Browser::open(report(&[line.clone()]), 1200, 900) else { return };
+    let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1200, 900) else { return };
     assert!(page.text("#controls").contains("it can only rise"));
     page.enter("#threshold-number", "0.001");
     assert_eq!(page.count(".arc[data-pair]"), line.edges.len());
@@ -68,8 +67,8 @@ fn without_all_pairs_the_threshold_only_rises() {
 }
 
 /// All promoting paths to an event, by brute force, as lists of edges from the root on.
-fn paths<'e>(line: &'e ResultLine, event: u32) -> Vec<Vec<&'e ResultEdge>> {
-    let promoting = |edge: &&'e ResultEdge| edge.is_kept() && edge.log_ratio > 0.0 && edge.effect == event;
+fn paths(line: &ResultLine, event: u32) -> Vec<Vec<&ResultEdge>> {
+    let promoting = |edge: &&ResultEdge| edge.is_kept() && edge.log_ratio > 0.0 && edge.effect == event;
     let mut all = Vec::new();
     for edge in line.edges.iter().filter(promoting) {
         all.push(vec![edge]);
@@ -111,7 +110,7 @@ fn chains(line: &ResultLine, event: u32) -> Vec<Vec<(u32, u32)>> {
 #[test]
 fn clicking_an_event_lights_its_causes_effects_and_chains() {
     let line = vehicle("one", 5);
-    let Some(mut page) = Browser::open(report(&[line.clone()]), 1500, 1000) else { return };
+    let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1500, 1000) else { return };
     let mut with_chain = 0;
     for event in [0u32, 7, 15, 22, 29] {
         page.click(&format!("[data-event='{event}'] circle"));
@@ -190,7 +189,7 @@ fn a_thousand_events_can_be_read_and_travelled() {
     let line = long("long", 1000, 120, 11);
     let kept = line.edges.iter().filter(|edge| edge.is_kept()).count();
     let start = Instant::now();
-    let Some(mut page) = Browser::open(report(&[line.clone()]), 1440, 1000) else { return };
+    let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1440, 1000) else { return };
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
     page.picture("thousand");
     assert!(page.text("#timeline-note").starts_with("1,000 events"));
@@ -268,7 +267,7 @@ fn the_population_leads_to_single_sequences() {
 #[test]
 fn the_keyboard_is_enough() {
     let line = vehicle("one", 5);
-    let Some(mut page) = Browser::open(report(&[line.clone()]), 1300, 900) else { return };
+    let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1300, 900) else { return };
     page.value("document.querySelector('#timeline-box').focus()");
     let outline = "getComputedStyle(document.activeElement).outlineStyle";
     page.press("ArrowRight");
@@ -316,7 +315,7 @@ fn the_keyboard_is_enough() {
 #[test]
 fn filters_hide_and_themes_change() {
     let line = vehicle("one", 6);
-    let Some(mut page) = Browser::open(report(&[line.clone()]), 1300, 900) else { return };
+    let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1300, 900) else { return };
     let shown =
         |wanted: &dyn Fn(&ResultEdge) -> bool| line.edges.iter().filter(|edge| edge.is_kept() && wanted(edge)).count();
     page.enter("#least", "0.2");

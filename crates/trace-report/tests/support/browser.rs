@@ -48,11 +48,11 @@ impl Browser {
         report.write(&mut page).unwrap();
         std::fs::write(folder.path().join("report.html"), page).unwrap();
         let mut browser = Self::start(&program, folder);
-        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
         let attach = json!({"targetId": target["targetId"], "flatten": true});
-        browser.session = browser.call("Target.attachToTarget", attach)["sessionId"].as_str().map(str::to_owned);
+        browser.session = browser.call("Target.attachToTarget", &attach)["sessionId"].as_str().map(str::to_owned);
         for domain in ["Runtime", "Page", "Network", "Log"] {
-            browser.call(&format!("{domain}.enable"), json!({}));
+            browser.call(&format!("{domain}.enable"), &json!({}));
         }
         browser.resize(width, height);
         browser.load();
@@ -91,7 +91,7 @@ impl Browser {
     }
 
     /// Calls a method of the debugging protocol.
-    pub fn call(&mut self, method: &str, params: Value) -> Value {
+    pub fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
         if let Some(session) = &self.session {
@@ -111,7 +111,7 @@ impl Browser {
 
     fn load(&mut self) {
         let url = format!("file://{}", self.folder.path().join("report.html").display());
-        self.call("Page.navigate", json!({"url": url}));
+        self.call("Page.navigate", &json!({"url": url}));
         let start = Instant::now();
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             assert!(start.elapsed() < PATIENCE, "the page does not load");
@@ -124,7 +124,7 @@ impl Browser {
     /// Changes the size of the window.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
-        self.call("Emulation.setDeviceMetricsOverride", size);
+        self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// Waits until what was asked for is drawn.
@@ -137,7 +137,7 @@ impl Browser {
     /// The value of an expression in the page.
     pub fn value(&mut self, expression: &str) -> Value {
         let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
-        let answer = self.call("Runtime.evaluate", params);
+        let answer = self.call("Runtime.evaluate", &params);
         assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
         answer["result"]["value"].clone()
     }
@@ -164,7 +164,7 @@ impl Browser {
         let (x, y) = (place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
         for kind in ["mousePressed", "mouseReleased"] {
             let event = json!({"type": kind, "x": x, "y": y, "button": "left", "buttons": 1, "clickCount": 1});
-            self.call("Input.dispatchMouseEvent", event);
+            self.call("Input.dispatchMouseEvent", &event);
         }
         self.settle();
     }
@@ -189,17 +189,17 @@ impl Browser {
         } else if key == "Enter" {
             down["text"] = json!("\r");
         }
-        self.call("Input.dispatchKeyEvent", down);
+        self.call("Input.dispatchKeyEvent", &down);
         self.call(
             "Input.dispatchKeyEvent",
-            json!({"type": "keyUp", "key": key, "code": key, "windowsVirtualKeyCode": code}),
+            &json!({"type": "keyUp", "key": key, "code": key, "windowsVirtualKeyCode": code}),
         );
         self.settle();
     }
 
     /// Types text where the focus is.
     pub fn type_text(&mut self, text: &str) {
-        self.call("Input.insertText", json!({"text": text}));
+        self.call("Input.insertText", &json!({"text": text}));
         self.settle();
     }
 
@@ -217,7 +217,7 @@ impl Browser {
     pub fn picture(&mut self, name: &str) {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
         std::fs::create_dir_all(&folder).unwrap();
-        let shot = self.call("Page.captureScreenshot", json!({"format": "png"}));
+        let shot = self.call("Page.captureScreenshot", &json!({"format": "png"}));
         let bytes = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, shot["data"].as_str().unwrap());
         std::fs::write(folder.join(name).with_extension("png"), bytes.unwrap()).unwrap();
     }

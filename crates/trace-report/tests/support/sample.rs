@@ -70,14 +70,14 @@ pub fn result(id: &str, events: &[String], memory: usize, seed: u64) -> ResultLi
 
 /// A vehicle with 30 codes.
 pub fn vehicle(id: &str, seed: u64) -> ResultLine {
-    let mut numbers = Numbers(seed ^ 77);
+    let mut numbers = Numbers(seed + 7700);
     let events: Vec<String> = (0..30).map(|_| CODES[numbers.below(16) as usize].to_owned()).collect();
     result(id, &events, 4, seed)
 }
 
 /// Many types, many events.
 pub fn long(id: &str, events: usize, types: u64, seed: u64) -> ResultLine {
-    let mut numbers = Numbers(seed ^ 99);
+    let mut numbers = Numbers(seed + 9900);
     let events: Vec<String> = (0..events).map(|_| format!("Alarm {:03}", numbers.below(types))).collect();
     result(id, &events, 6, seed)
 }
