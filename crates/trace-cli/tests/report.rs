@@ -35,7 +35,10 @@ fn a_page_of_results() {
     at.run("report r.jsonl --population p.json --out p.html --title <Fleet>");
     let page = at.read("p.html");
     assert!(page.contains("<title>&lt;Fleet&gt;</title>"));
-    assert_eq!(data(&page)["population"]["score"], all["population"]["score"]);
+    let merged = data(&page);
+    for column in ["count", "sequences", "sequences_with", "opportunities", "kept_count", "lags", "mean_strength"] {
+        assert_eq!(merged["population"][column], all["population"][column], "{column}");
+    }
     // Parts of it.
     at.run("report r.jsonl --out few.html --max-sequences 3");
     let few = data(&at.read("few.html"));

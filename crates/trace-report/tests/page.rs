@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde_json::json;
 use support::browser::Browser;
 use support::sample::{long, report, result, vehicle};
-use trace_io::result::{ResultEdge, ResultLine};
+use trace_io::result::{KnownEdge, ResultEdge, ResultLine};
 
 /// The pairs that elements stand for, by their numbers in the result.
 fn pairs(page: &mut Browser, selector: &str) -> BTreeSet<usize> {
@@ -57,12 +57,21 @@ fn without_all_pairs_the_threshold_only_rises() {
     for edge in &mut line.edges {
         edge.kept = None;
     }
+    // Also: an edge that prior knowledge requires, pairs that it excludes, and a model that has learnt little.
+    line.edges[0].knowledge = Some(KnownEdge::Required);
+    line.edges[0].strength = 0.06;
+    line.excluded = vec![(0, 3), (1, 4)];
+    line.model.held_out_loss = Some(4.08);
     let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1200, 900) else { return };
     assert!(page.text("#controls").contains("it can only rise"));
+    assert!(page.text("#timeline-note").contains("2 pairs not tested by prior knowledge"));
+    assert_eq!(page.text("#fitness .badge.poor"), "Hardly better than frequencies");
     page.enter("#threshold-number", "0.001");
     assert_eq!(page.count(".arc[data-pair]"), line.edges.len());
     page.enter("#threshold-number", "0.2");
-    assert_eq!(page.count(".arc[data-pair]"), line.edges.iter().filter(|edge| edge.strength > 0.2).count());
+    let above = line.edges.iter().filter(|edge| edge.strength > 0.2).count();
+    assert_eq!(page.count(".arc[data-pair]"), above + 1, "the required edge stays");
+    assert_eq!(page.text("#table tr[data-pair='0'] .tags"), "required");
     page.check_quiet();
 }
 
@@ -288,6 +297,14 @@ fn the_keyboard_is_enough() {
     assert_eq!(page.count(".node.chosen"), 0);
     page.press("Escape"); // the search
     assert_eq!(page.count(".node.match"), 0);
+    // Rows of the table.
+    page.value("document.querySelector('#table .table-box').focus()");
+    page.press("ArrowDown");
+    page.press("ArrowDown");
+    page.press("Enter");
+    let chosen = page.value("document.activeElement.dataset.pair").as_str().unwrap().to_owned();
+    assert_eq!(pairs(&mut page, ".arc.lit"), BTreeSet::from([chosen.parse().unwrap()]));
+    page.press("Escape");
     // Tab reaches every control without a mouse.
     page.value("document.body.focus()");
     let mut reached = BTreeSet::new();
@@ -340,5 +357,11 @@ fn filters_hide_and_themes_change() {
     let wide = page.value("document.documentElement.scrollWidth").as_u64().unwrap();
     assert!(wide <= 480, "the page is {wide} wide on a phone");
     page.picture("phone-dark");
+    page.click("#tab-about");
+    let words = page.value("document.body.innerText").as_str().unwrap().to_owned();
+    assert!(words.contains("What is assumed") && words.contains("Causes come first."));
+    for slip in ["undefined", "null", "false", "NaN", "[object"] {
+        assert!(!words.contains(slip), "{slip} in {words}");
+    }
     page.check_quiet();
 }

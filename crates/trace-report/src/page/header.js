@@ -110,9 +110,10 @@ const SETTINGS = [
 function showAbout() {
   const definition = ([term, words]) => element("div", {}, element("dt", { text: term }), element("dd", { text: words }));
   const settings = page.settings[0];
+  const shown = SETTINGS.filter(([name]) => name !== "history" || settings.context > 0);
   const keys = [["← →", "previous and next event"], ["↑ ↓", "strongest cause, strongest effect of the chosen event"], ["Home End", "first and last event"],
     ["/", "search"], ["+ −", "zoom the timeline"], ["Esc", "clear the choice, then the search"], ["[ ]", "previous and next sequence"]];
-  byId("about").replaceChildren(
+  const parts = [
     element("h2", { text: "What an edge says" }),
     element("p", { text: "An arc from one event to a later one says: replacing the first by another event, with everything else in the past as it was, changes the model's prediction of the second. Its strength is the mean change, a divergence in nats; an edge is drawn where it exceeds the threshold. Solid blue arcs promote: without the cause, the effect would have been less likely. Dashed orange arcs inhibit: the effect happened in spite of the cause. Positions count from 0." }),
     element("h2", { text: "Root causes" }),
@@ -126,7 +127,9 @@ function showAbout() {
       : "These results hold only the edges that were kept, so pairs of types are ranked by the number of sequences that have the edge. Results made with --all-pairs, or a population file, give a score that also counts the places where the edge was absent." }),
     element("h2", { text: "Settings of the run" }),
     page.settings.length > 1 && element("p", { class: "note", text: `Results of ${page.settings.length} different settings are in this page; these are the first.` }),
-    element("dl", { class: "settings" }, ...SETTINGS.map(([, label, words]) => definition([label, words(settings)]))),
+    element("dl", { class: "settings" }, ...shown.map(([, label, words]) => definition([label, words(settings)]))),
     element("h2", { text: "Keys" }),
-    element("dl", { class: "settings keys" }, ...keys.map(([key, words]) => element("div", {}, element("dt", {}, element("kbd", { text: key })), element("dd", { text: words })))));
+    element("dl", { class: "settings keys" }, ...keys.map(([key, words]) => element("div", {}, element("dt", {}, element("kbd", { text: key })), element("dd", { text: words })))),
+  ];
+  byId("about").replaceChildren(...parts.filter(Boolean));
 }

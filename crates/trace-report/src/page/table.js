@@ -14,9 +14,23 @@ class SortedTable {
     });
     this.body = element("tbody");
     this.more = element("button", { type: "button", class: "more", hidden: true, onclick: () => { this.most += 400; this.draw(); } });
-    place.append(element("div", { class: "table-box", tabindex: 0, role: "region", "aria-label": label },
-      element("table", {}, element("thead", {}, element("tr", {}, ...this.heads)), this.body)), this.more);
+    const box = element("div", { class: "table-box", tabindex: 0, role: "region", "aria-label": `${label}. Up and down move between rows, Enter chooses.` },
+      element("table", {}, element("thead", {}, element("tr", {}, ...this.heads)), this.body));
+    box.addEventListener("keydown", (event) => this.key(event));
+    place.append(box, this.more);
     this.items = [];
+  }
+
+  // Up and down move between rows, Enter chooses one.
+  key(event) {
+    const rows = [...this.body.children];
+    const at = rows.indexOf(document.activeElement);
+    if (event.key === "Enter" && at >= 0) rows[at].click();
+    else if (event.key === "ArrowDown" && at + 1 < rows.length) rows[at + 1].focus();
+    else if (event.key === "ArrowUp" && at > 0) rows[at - 1].focus();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
   }
 
   sortOn(index) {

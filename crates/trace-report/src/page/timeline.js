@@ -151,15 +151,16 @@ class Timeline {
     const lag = sequence.lag[pair];
     const height = (14 + (this.tallest - 14) * Math.pow(lag / sequence.longestLag, 0.85)) * (4 / 3);
     const y = this.base - 5;
+    const fine = Math.min(Math.max(this.spacing / 14, 0.25), 1); // thin where arcs stand close
     const kind = sequence.promotes(pair) ? "promoting" : "despite";
     const on = lit ? (lit.pairs.has(pair) ? " lit" : " dim") : "";
     const chain = lit && lit.chain.has(pair) ? " chain" : "";
     const path = shape("path", {
       class: `arc ${kind}${on}${chain}`,
       d: `M${from.toFixed(1)} ${y}C${from.toFixed(1)} ${(y - height).toFixed(1)} ${to.toFixed(1)} ${(y - height).toFixed(1)} ${to.toFixed(1)} ${y - 1}`,
-      "stroke-width": weight(sequence.strength[pair]).toFixed(2),
-      "stroke-opacity": opacity(sequence.strength[pair]).toFixed(2),
-      "marker-end": `url(#arc-${kind})`,
+      "stroke-width": (weight(sequence.strength[pair]) * fine).toFixed(2),
+      "stroke-opacity": (opacity(sequence.strength[pair]) * Math.sqrt(fine)).toFixed(2),
+      "marker-end": fine < 0.5 ? null : `url(#arc-${kind})`,
       "data-pair": pair,
     });
     path.append(shape("title", { text: sentence(sequence, pair) }));
@@ -218,7 +219,7 @@ class Timeline {
   // The whole sequence in one strip: how many edges come in and go out at each event.
   drawOverview(width) {
     const window = this.box.clientWidth;
-    const needed = width > window + 1;
+    const needed = width > window * 1.1;
     this.overview.classList.toggle("unneeded", !needed);
     if (!needed) return;
     const { sequence } = this;
