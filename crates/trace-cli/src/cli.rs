@@ -5,6 +5,7 @@ mod compare;
 mod explain;
 mod fleet;
 mod log;
+mod report;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub use compare::CompareArgs;
 pub use explain::ExplainArgs;
 pub use fleet::{FleetArgs, LogFormat};
 pub use log::{LogArgs, LogCommand, LogInfoArgs};
+pub use report::ReportArgs;
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
 
 /// The whole command line.
@@ -58,6 +60,8 @@ pub enum Command {
     /// Look at logs
     #[command(subcommand)]
     Log(LogCommand),
+    /// Write one interactive page
+    Report(ReportArgs),
     /// Look at models
     #[command(subcommand)]
     Model(ModelCommand),
@@ -447,7 +451,8 @@ pub struct EvaluateArgs {
 #[command(
     after_help = "Example:\n  trace simulate scm --vocabulary 60 --memory 2 --length 16 --sequences 3 --out process\n  \
                   trace discover process/events.jsonl --model process --out results.jsonl\n  \
-                  trace export results.jsonl --to dot --case s0 --out s0.dot"
+                  trace export results.jsonl --to dot --case s0 --out s0.dot\n  \
+                  trace export results.jsonl --to svg --case s0 --out s0.svg"
 )]
 pub struct ExportArgs {
     /// Result file, or population file
@@ -464,6 +469,9 @@ pub struct ExportArgs {
     /// Only these sequences; may be given several times
     #[arg(long = "case", value_name = "ID")]
     pub cases: Vec<String>,
+    /// Pixels for each unit of a PNG figure [default: 2]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub scale: Option<f32>,
     /// File to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -479,6 +487,10 @@ pub enum ExportFormat {
     Dot,
     /// XML for Gephi, yEd, NetworkX and others
     Graphml,
+    /// A figure of one graph, for papers
+    Svg,
+    /// The same as pixels
+    Png,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -55,6 +55,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Evaluate(args) => commands::evaluate::run(args),
         Command::Export(args) => commands::export::run(args),
         Command::Log(args) => commands::log::run(args),
+        Command::Report(args) => commands::report::run(args, cli.quiet),
         Command::Model(args) => commands::model::run(args),
         Command::Bench(args) => commands::bench::run(args, cli.quiet),
     }

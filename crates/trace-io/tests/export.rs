@@ -67,8 +67,10 @@ fn csv_gives_every_name_back() {
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     assert_eq!(rows.len(), 6, "only edges that were kept");
     for row in rows {
-        let cause: usize = row[1].parse().unwrap();
-        assert_eq!(&row[2], HOSTILE[cause]);
+        let (cause, effect): (usize, usize) = (row[1].parse().unwrap(), row[3].parse().unwrap());
+        let name = |position: usize| HOSTILE.get(position).map_or_else(|| "x".repeat(5000), |name| (*name).to_owned());
+        assert_eq!(&row[2], name(cause));
+        assert_eq!(&row[4], name(effect));
         assert_eq!(&row[0], "a <b> \"c\"");
     }
     let empty = Drawing { kind: Kind::Summary, name: "none".to_owned(), nodes: vec![], links: vec![] };
@@ -121,6 +123,7 @@ fn graphml_is_xml_that_gives_every_name_back() {
     for name in &HOSTILE[..6] {
         assert!(texts.iter().any(|text| text == name), "{name:?}");
     }
+    assert!(texts.iter().any(|text| *text == "x".repeat(5000)), "5,000 characters");
     assert!(texts.iter().any(|text| text == "control \u{fffd} char"), "XML cannot hold control characters");
 }
 
@@ -131,6 +134,9 @@ fn dot_quotes_every_name() {
     assert!(text.contains(r#"[label="comma, \"quotes\" and 'more'"]"#));
     assert!(text.contains(r#"[label="back\\slash\\N"]"#));
     assert!(text.contains(r#"[label="new\nline	tab"]"#));
+    assert!(text.contains(r#"[label="</script><b>&amp;</b>"]"#), "markup means nothing in DOT's quotes");
+    assert!(text.contains(r#"[label="émoji 🚗 ]]>"]"#));
+    assert!(text.contains(&format!("[label=\"{}\"]", "x".repeat(5000))));
     assert!(
         text.contains(
             "n0 -> n1 [label=\"0.50\", penwidth=2.00, strength=0.5, mean_strength=0.5, count=1, lags=\"1\"];"

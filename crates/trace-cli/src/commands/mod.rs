@@ -11,6 +11,7 @@ pub mod explain;
 pub mod export;
 pub mod log;
 pub mod model;
+pub mod report;
 pub mod simulate;
 pub mod train;
 

@@ -1,0 +1,205 @@
+//! What many sequences say together, from a population file or from the results themselves.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use trace_core::{EventName, PopulationGraph, PopulationRule};
+use trace_io::Name;
+use trace_io::population::{PopulationFile, add_result};
+use trace_io::result::{ResultLine, ResultModel, ResultSettings};
+
+use crate::column::Column;
+use crate::layout::{Connection, Layout};
+use crate::names::Names;
+use crate::sequence::PageLayout;
+
+/// Pairs that a page holds at most.
+const MOST_PAIRS: usize = 3000;
+
+/// A population graph as the page holds it.
+#[derive(Debug, Serialize)]
+pub(crate) struct PagePopulation {
+    /// Whether pairs have scores; otherwise they are ranked by the number of sequences that have the edge.
+    scored: bool,
+    sequences: u64,
+    /// Pairs that are in the graph but not in the page.
+    left_out: usize,
+    /// What a score must exceed, and the opportunities it must rest on.
+    cut: f64,
+    least: u64,
+    count: usize,
+    cause: Column,
+    effect: Column,
+    score: Column,
+    sequences_with: Column,
+    opportunities: Column,
+    kept_count: Column,
+    mean_strength: Column,
+    mean_log_ratio: Column,
+    lags: Vec<BTreeMap<u32, u64>>,
+    layout: PageLayout,
+}
+
+/// One type pair, whatever it came from.
+struct Pair {
+    cause: u32,
+    effect: u32,
+    score: f64,
+    sequences: u64,
+    opportunities: u64,
+    kept_count: u64,
+    mean_strength: f64,
+    mean_log_ratio: f64,
+    lags: BTreeMap<u32, u64>,
+    kept: bool,
+}
+
+impl PagePopulation {
+    /// The graph of a population file.
+    pub(crate) fn from_file(file: &PopulationFile, names: &mut Names) -> Self {
+        let rule = PopulationRule::default();
+        let possible = |edge: &&trace_io::population::PopulationEdge| {
+            edge.kept || (edge.score > 0.0 && edge.opportunities >= rule.least)
+        };
+        let pairs = file.edges.iter().filter(possible).map(|edge| Pair {
+            cause: names.number(&edge.cause),
+            effect: names.number(&edge.effect),
+            score: edge.score,
+            sequences: edge.sequences,
+            opportunities: edge.opportunities,
+            kept_count: edge.kept_count,
+            mean_strength: edge.mean_strength,
+            mean_log_ratio: edge.mean_log_ratio,
+            lags: edge.lags.clone(),
+            kept: edge.kept,
+        });
+        let pairs = pairs.collect();
+        Self::new(true, file.sequences, pairs, names)
+    }
+
+    fn new(scored: bool, sequences: u64, mut pairs: Vec<Pair>, names: &Names) -> Self {
+        pairs.sort_by(|a, b| b.score.total_cmp(&a.score)); // stable
+        let left_out = pairs.len().saturating_sub(MOST_PAIRS);
+        pairs.truncate(MOST_PAIRS);
+        let rule = PopulationRule::default();
+        let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
+        Self {
+            scored,
+            sequences,
+            left_out,
+            cut: if scored { rule.cut } else { 0.0 },
+            least: if scored { rule.least } else { 0 },
+            count: pairs.len(),
+            cause: Column::counts(pairs.iter().map(|pair| pair.cause)),
+            effect: Column::counts(pairs.iter().map(|pair| pair.effect)),
+            score: Column::exact(pairs.iter().map(|pair| pair.score)),
+            sequences_with: Column::counts(pairs.iter().map(|pair| count(pair.sequences))),
+            opportunities: Column::counts(pairs.iter().map(|pair| count(pair.opportunities))),
+            kept_count: Column::counts(pairs.iter().map(|pair| count(pair.kept_count))),
+            mean_strength: Column::shown(pairs.iter().map(|pair| pair.mean_strength)),
+            mean_log_ratio: Column::shown(pairs.iter().map(|pair| pair.mean_log_ratio)),
+            layout: layout(&pairs, names),
+            lags: pairs.into_iter().map(|pair| pair.lags).collect(),
+        }
+    }
+}
+
+fn layout(pairs: &[Pair], names: &Names) -> PageLayout {
+    let mut types = Vec::new();
+    let mut places: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut connections = [Vec::new(), Vec::new()];
+    for pair in pairs {
+        let mut place = |kind: u32| {
+            *places.entry(kind).or_insert_with(|| {
+                types.push(kind);
+                types.len() - 1
+            })
+        };
+        let connection = Connection { from: place(pair.cause), to: place(pair.effect), weight: pair.score };
+        connections[usize::from(pair.kept)].push(connection);
+    }
+    let [hints, kept] = connections;
+    let layout = Layout::new(types.len(), names.longest(&types), &kept, &hints);
+    PageLayout::new(types, &layout)
+}
+
+/// The population of results that come without a population file.
+#[derive(Debug, Default)]
+pub(crate) struct Merged {
+    sequences: u64,
+    /// Edges that were kept, by types.
+    kept: BTreeMap<(EventName, EventName), KeptPair>,
+    /// All tested pairs, as long as all results hold theirs and were made alike.
+    scored: Scored,
+}
+
+#[derive(Debug, Default)]
+enum Scored {
+    #[default]
+    Nothing,
+    Graph(Box<(PopulationGraph<EventName>, ResultSettings, ResultModel)>),
+    Impossible,
+}
+
+#[derive(Debug, Default)]
+struct KeptPair {
+    sequences: u64,
+    count: u64,
+    strength: f64,
+    log_ratio: f64,
+    lags: BTreeMap<u32, u64>,
+}
+
+impl Merged {
+    /// Adds a result.
+    pub(crate) fn add(&mut self, line: &ResultLine) {
+        self.sequences += 1;
+        let name = |position: u32| line.events[position as usize].0.clone();
+        let mut seen = FxHashSet::default();
+        for edge in line.edges.iter().filter(|edge| edge.is_kept()) {
+            let types = (name(edge.cause), name(edge.effect));
+            let pair = self.kept.entry(types.clone()).or_default();
+            pair.count += 1;
+            pair.strength += edge.strength;
+            pair.log_ratio += edge.log_ratio;
+            *pair.lags.entry(edge.lag).or_default() += 1;
+            pair.sequences += u64::from(seen.insert(types));
+        }
+        if matches!(self.scored, Scored::Nothing) {
+            let start = (PopulationGraph::default(), line.settings.clone(), line.model.clone());
+            self.scored = Scored::Graph(Box::new(start));
+        }
+        match &mut self.scored {
+            Scored::Graph(known) if line.has_all_pairs() && known.1 == line.settings && known.2 == line.model => {
+                add_result(&mut known.0, line, |position| line.events[position].0.clone());
+            }
+            _ => self.scored = Scored::Impossible,
+        }
+    }
+
+    /// The graph, unless there is nothing to merge.
+    pub(crate) fn finish(self, names: &mut Names) -> Option<PagePopulation> {
+        if self.sequences < 2 {
+            return None;
+        }
+        if let Scored::Graph(known) = &self.scored {
+            let file = PopulationFile::new(&known.0, &known.1, &known.2);
+            return Some(PagePopulation::from_file(&file, names));
+        }
+        let pairs = self.kept.into_iter().map(|((cause, effect), pair)| Pair {
+            cause: names.number(&Name(cause)),
+            effect: names.number(&Name(effect)),
+            score: pair.sequences as f64,
+            sequences: pair.sequences,
+            opportunities: 0,
+            kept_count: pair.count,
+            mean_strength: pair.strength / pair.count as f64,
+            mean_log_ratio: pair.log_ratio / pair.count as f64,
+            lags: pair.lags,
+            kept: true,
+        });
+        let pairs = pairs.collect();
+        Some(PagePopulation::new(false, self.sequences, pairs, names))
+    }
+}

@@ -1,0 +1,149 @@
+//! One result as the page holds it.
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use trace_io::result::ResultLine;
+
+use crate::column::Column;
+use crate::layout::{Connection, Layout};
+use crate::names::Names;
+
+/// A sequence with every pair that its result holds.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageSequence {
+    id: String,
+    settings: usize,
+    model: usize,
+    events: Column,
+    times: Option<Column>,
+    /// Events of the log that the model does not know.
+    skipped: usize,
+    /// Pairs that prior knowledge excluded.
+    excluded: usize,
+    /// Edges that the run kept.
+    kept: usize,
+    /// Whether every tested pair is there, so that a threshold may fall too.
+    all_pairs: bool,
+    self_loops: bool,
+    pairs: PagePairs,
+    layout: PageLayout,
+}
+
+#[derive(Debug, Serialize)]
+struct PagePairs {
+    count: usize,
+    cause: Column,
+    lag: Column,
+    strength: Column,
+    std_error: Column,
+    particles: Column,
+    log_ratio: Column,
+    probability: Column,
+    probability_replaced: Column,
+    /// 1: kept, 2: tied, 4: required.
+    flags: Column,
+}
+
+impl PageSequence {
+    pub(crate) fn new(line: &ResultLine, settings: usize, model: usize, names: &mut Names) -> Self {
+        let events: Vec<u32> = line.events.iter().map(|name| names.number(name)).collect();
+        let edges = &line.edges;
+        let flags = edges.iter().map(|edge| {
+            u32::from(edge.is_kept()) | u32::from(edge.tied) << 1 | u32::from(edge.knowledge.is_some()) << 2
+        });
+        Self {
+            id: line.id.clone(),
+            settings,
+            model,
+            times: line.times.as_ref().map(|times| Column::exact(times.iter().copied())),
+            skipped: line.skipped.len(),
+            excluded: line.excluded.len(),
+            kept: edges.iter().filter(|edge| edge.is_kept()).count(),
+            all_pairs: line.has_all_pairs(),
+            self_loops: line.summary.iter().any(|edge| edge.cause == edge.effect),
+            layout: layout(line, &events, names),
+            events: Column::counts(events),
+            pairs: PagePairs {
+                count: edges.len(),
+                cause: Column::counts(edges.iter().map(|edge| edge.cause)),
+                lag: Column::counts(edges.iter().map(|edge| edge.lag)),
+                strength: Column::exact(edges.iter().map(|edge| edge.strength)),
+                std_error: Column::shown(edges.iter().map(|edge| edge.std_error)),
+                particles: Column::counts(edges.iter().map(|edge| edge.particles)),
+                log_ratio: Column::shown(edges.iter().map(|edge| edge.log_ratio)),
+                probability: Column::shown(edges.iter().map(|edge| edge.probability)),
+                probability_replaced: Column::shown(edges.iter().map(|edge| edge.probability_replaced)),
+                flags: Column::counts(flags),
+            },
+        }
+    }
+}
+
+/// Places of types: those of edges that were kept, and below them those that a lower threshold would bring in.
+fn layout(line: &ResultLine, events: &[u32], names: &Names) -> PageLayout {
+    let mut types = Vec::new();
+    let mut places: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut strongest: FxHashMap<(usize, usize), (f64, bool)> = FxHashMap::default();
+    for edge in &line.edges {
+        let mut place = |position: u32| {
+            let kind = events[position as usize];
+            *places.entry(kind).or_insert_with(|| {
+                types.push(kind);
+                types.len() - 1
+            })
+        };
+        let pair = (place(edge.cause), place(edge.effect));
+        let known = strongest.entry(pair).or_insert((f64::NEG_INFINITY, false));
+        known.0 = known.0.max(edge.strength);
+        known.1 |= edge.is_kept();
+    }
+    let mut pairs: Vec<_> = strongest.into_iter().collect();
+    pairs.sort_by_key(|pair| pair.0); // the map has no order of its own
+    let connections = |kept: bool| {
+        let chosen = pairs.iter().filter(move |(_, known)| known.1 == kept);
+        chosen.map(|((from, to), known)| Connection { from: *from, to: *to, weight: known.0 }).collect::<Vec<_>>()
+    };
+    let mut hints = connections(false);
+    hints.sort_by(|a, b| b.weight.total_cmp(&a.weight)); // stable
+    let layout = Layout::new(types.len(), names.longest(&types), &connections(true), &hints);
+    PageLayout::new(types, &layout)
+}
+
+/// Places of types, in whole pixels.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageLayout {
+    types: Vec<u32>,
+    node_width: i64,
+    down: bool,
+    /// Edges to draw at first.
+    legible: usize,
+    x: Vec<i64>,
+    y: Vec<i64>,
+    /// For edges that pass other layers: cause, effect (indices into `types`), then x and y of each point.
+    routes: Vec<Vec<i64>>,
+}
+
+impl PageLayout {
+    pub(crate) fn new(types: Vec<u32>, layout: &Layout) -> Self {
+        let whole = |number: f64| number.round() as i64;
+        let mut routes: Vec<Vec<i64>> = layout
+            .routes
+            .iter()
+            .filter(|(_, points)| !points.is_empty())
+            .map(|((from, to), points)| {
+                let points = points.iter().flat_map(|point| [whole(point.x), whole(point.y)]);
+                [*from as i64, *to as i64].into_iter().chain(points).collect()
+            })
+            .collect();
+        routes.sort_unstable(); // the map has no order of its own
+        Self {
+            legible: Layout::legible(types.len()),
+            types,
+            node_width: whole(layout.node_width),
+            down: layout.down,
+            x: layout.nodes.iter().map(|point| whole(point.x)).collect(),
+            y: layout.nodes.iter().map(|point| whole(point.y)).collect(),
+            routes,
+        }
+    }
+}
