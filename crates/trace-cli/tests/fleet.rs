@@ -35,7 +35,7 @@ fn the_fleet_is_its_own_oracle() {
     let population = json(&at.run("evaluate p.json --truth fleet/graph.csv --json"));
     assert!(population["population"]["average_precision"].as_f64().unwrap() > 0.95, "{population}");
     let info = json(&at.run("model info fleet --json"));
-    assert_eq!((&info["backbone"], &info["reach"], &info["epsilon"]), (&"fleet".into(), &6.into(), &0.0.into()));
+    assert_eq!((&info["backbone"], &info["reach"], &info["epsilon"]), (&"fleet".into(), &4.into(), &0.0.into()));
 }
 
 #[test]

@@ -96,14 +96,15 @@ fn rows_are_what_the_equation_says() {
     let share = fleet.background()[voltage.index()];
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-7, "{a} {b}");
     close(probability(&[], voltage), share);
-    close(probability(&[battery], voltage), (share + 1.8) / 2.8);
-    close(probability(&[battery, other], voltage), (share + 0.6 * 1.8) / (1.0 + 0.6 * 1.8));
-    // Two causes add up, and the effect spends the rules of those before it.
-    close(probability(&[battery, battery], voltage), (share + 1.6 * 1.8) / (1.0 + 1.6 * 1.8));
-    assert!(probability(&[battery, voltage], voltage) < share);
-    close(probability(&[battery, voltage, battery], voltage), (share + 1.8) / (1.0 + 1.8 + 0.6 * 2.2));
+    let with = |added: f64, others: f64| added + (1.0 - added - others) * share;
+    close(probability(&[battery], voltage), with(0.48 * 0.9, 0.0));
+    close(probability(&[battery, other], voltage), with(0.26 * 0.9, 0.0));
+    // Two causes add up, and the effect spends the rules of those before it and has effects of its own.
+    close(probability(&[battery, battery], voltage), with(0.74 * 0.9, 0.0));
+    close(probability(&[battery, voltage], voltage), with(0.0, 0.48 * 0.95));
+    close(probability(&[battery, voltage, battery], voltage), with(0.48 * 0.9, 0.26 * 0.95));
     // Beyond the memory nothing is left.
-    close(probability(&[&[battery][..], &[other; 6]].concat(), voltage), share);
+    close(probability(&[&[battery][..], &[other; 4]].concat(), voltage), share);
 }
 
 #[test]
@@ -183,7 +184,7 @@ fn a_folder_gives_the_same_fleet_back() {
     assert_eq!(rows(&fleet), rows(&*opened.model));
     assert_eq!(opened.vocabulary, vocabulary);
     assert_eq!(opened.model.fitness(), fleet.fitness());
-    assert_eq!((opened.parameters, opened.model.reach()), (fleet.parameters(), Some(6)));
+    assert_eq!((opened.parameters, opened.model.reach()), (fleet.parameters(), Some(4)));
 }
 
 #[test]
@@ -192,7 +193,8 @@ fn a_broken_folder_is_named() {
     for (tensor, bytes, said) in [
         ("rule.effects", 300u32.to_le_bytes(), "rule.effects: effect 300 of 300 types"),
         ("rule.offsets", 9u32.to_le_bytes(), "rule.offsets: expected ascending numbers"),
-        ("rule.weights", (-1f32).to_le_bytes(), "rule.weights: expected weights of 0 or more, found -1"),
+        ("rule.shares", (-1f32).to_le_bytes(), "rule.shares: expected numbers of 0 or more, found -1"),
+        ("rule.shares", 5f32.to_le_bytes(), "rule.shares: expected shares that leave something to the background"),
         ("background", 0f32.to_le_bytes(), "background: expected shares above 0, found 0"),
         ("kernel", f32::NAN.to_le_bytes(), "kernel: NaN or infinity at element 0"),
     ] {
@@ -210,8 +212,8 @@ fn a_broken_folder_is_named() {
     }
 }
 
-/// The true edges are the designed ones, but for some where events compete for the next place: what one cascade makes
-/// likely takes from the others, and what has happened leaves its place to them.
+/// Causes do not compete, so that the true edges are designed ones, but for an effect that happens again by chance although
+/// it was spent.
 #[test]
 fn the_truth_is_the_design() {
     let Design { fleet, pairs, .. } = design(300);
@@ -222,7 +224,7 @@ fn the_truth_is_the_design() {
         let truth = Discovery::new(&fleet).particles(Particles::All).memory(Memory::All).run(&sequence).unwrap().graph;
         let mut depth = vec![0; sequence.events.len()];
         for edge in truth.edges() {
-            assert!(edge.lag().0 <= 6);
+            assert!(edge.lag().0 <= 4);
             if edge.log_ratio <= 0.0 {
                 displaced += 1;
                 continue;
@@ -234,9 +236,9 @@ fn the_truth_is_the_design() {
         }
         chains += usize::from(depth.iter().any(|depth| *depth >= 3));
     }
-    assert!(promoted > 600 && by_design * 100 >= promoted * 92, "{by_design} of {promoted} by design");
-    assert!(displaced * 10 < promoted, "{displaced} displaced, {promoted} promoted");
-    assert!(chains >= 40, "a chain of four events in {chains} of 60 vehicles");
+    assert!(promoted > 500 && by_design == promoted, "{by_design} of {promoted} by design");
+    assert!(displaced * 50 < promoted, "{displaced} displaced, {promoted} promoted");
+    assert!(chains >= 20, "a chain of four events in {chains} of 60 vehicles");
 }
 
 #[test]

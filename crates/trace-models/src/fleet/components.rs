@@ -61,7 +61,7 @@ const MODES: [(&str, &str); 8] = [
 ];
 
 /// The wear of one component in two: which mode leads to which, and how strongly.
-const WEAR_RULES: [(usize, usize, f32); 2] = [(0, 1, 1.6), (1, 2, 1.6)];
+const WEAR_RULES: [(usize, usize, f32); 2] = [(0, 1, 0.8), (1, 2, 0.8)];
 
 /// Code and meaning of derived type number `index`.
 pub(super) fn name(index: usize) -> String {
@@ -75,7 +75,7 @@ pub(super) fn name(index: usize) -> String {
     format!("{letter}{:04X}-{digits} {place} {item}{number} {mode}", 0x3000 + component)
 }
 
-/// The rules among the first `count` derived types: cause, effect, weight.
+/// The rules among the first `count` derived types: cause, effect, share.
 pub(super) fn wear(count: usize) -> impl Iterator<Item = (usize, usize, f32)> {
     let components = (0..count.div_ceil(MODES.len())).step_by(2);
     components

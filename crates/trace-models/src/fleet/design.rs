@@ -17,7 +17,7 @@ pub const LEAST_TYPES: usize = CODES.len();
 pub const MOST_TYPES: usize = 29_100;
 
 /// Share of the background that starts a hand-written cascade.
-const ROOTS: f64 = 0.08;
+const ROOTS: f64 = 0.12;
 /// Share of the background that starts a wear cascade.
 const WEAR_ROOTS: f64 = 0.03;
 /// Background of an event that has causes, beside that of an average type.
@@ -83,17 +83,19 @@ fn vocabulary(types: usize) -> Vocabulary {
     vocabulary
 }
 
-/// Cause, effect and weight of every rule, by cause and effect.
+/// Cause, effect and share of every rule, by cause and effect.
 fn rules(types: usize, without: &BTreeSet<String>) -> Vec<(usize, usize, f32)> {
     let index: FxHashMap<&str, usize> = CODES.iter().enumerate().map(|(id, (code, _))| (*code, id)).collect();
     let included = CASCADES.iter().filter(|cascade| !without.contains(cascade.name));
     let mut rules: Vec<_> = included
         .flat_map(|cascade| cascade.rules)
-        .filter_map(|(cause, effect, weight)| Some((*index.get(cause)?, *index.get(effect)?, *weight)))
+        .filter_map(|(cause, effect, share)| Some((*index.get(cause)?, *index.get(effect)?, *share)))
         .collect();
     if !without.contains(WEAR) {
         let first = CODES.len();
-        rules.extend(components::wear(types - first).map(|(cause, effect, w)| (first + cause, first + effect, w)));
+        rules.extend(
+            components::wear(types - first).map(|(cause, effect, share)| (first + cause, first + effect, share)),
+        );
     }
     rules.sort_by_key(|(cause, effect, _)| (*cause, *effect));
     rules
@@ -146,9 +148,9 @@ mod tests {
         let codes: BTreeSet<&str> = CODES.iter().map(|(code, _)| *code).collect();
         assert_eq!(codes.len(), CODES.len());
         for cascade in CASCADES {
-            for (cause, effect, weight) in cascade.rules {
+            for (cause, effect, share) in cascade.rules {
                 assert!(codes.contains(cause) && codes.contains(effect), "{}: {cause} → {effect}", cascade.name);
-                assert!(*weight > 0.0 && cause != effect);
+                assert!(*share > 0.0 && cause != effect);
             }
         }
         let names = vocabulary(MOST_TYPES);

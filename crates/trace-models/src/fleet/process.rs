@@ -20,13 +20,16 @@ pub struct Fleet {
     pub(super) fitness: Fitness,
 }
 
+/// The most of an event that rules may decide; the rest is the background's, so that no event is impossible.
+const MOST_DECIDED: f64 = 0.999;
+
 /// What each type makes more likely, as sparse rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Rules {
     /// Where each type's rules start, and the end of the last.
     pub(super) offsets: Vec<u64>,
     pub(super) effects: Vec<u32>,
-    pub(super) weights: Vec<f32>,
+    pub(super) shares: Vec<f32>,
 }
 
 /// Why numbers make no process: the tensor at fault, and what is wrong with it.
@@ -41,20 +44,26 @@ impl Rules {
         let mut rules = Self { offsets: vec![0], ..Self::default() };
         let mut rest = list.iter().peekable();
         for cause in 0..size {
-            while let Some((_, effect, weight)) = rest.next_if(|rule| rule.0 == cause) {
+            while let Some((_, effect, share)) = rest.next_if(|rule| rule.0 == cause) {
                 rules.effects.push(*effect as u32);
-                rules.weights.push(*weight);
+                rules.shares.push(*share);
             }
             rules.offsets.push(rules.effects.len() as u64);
         }
         rules
     }
 
-    /// What a type makes more likely: effects and weights.
+    /// What a type makes more likely: effects and shares.
     fn of(&self, cause: EventId) -> impl Iterator<Item = (EventId, f64)> {
         let range = self.offsets[cause.index()] as usize..self.offsets[cause.index() + 1] as usize;
         let effects = self.effects[range.clone()].iter().map(|effect| EventId(*effect));
-        effects.zip(self.weights[range].iter().map(|weight| f64::from(*weight)))
+        effects.zip(self.shares[range].iter().map(|share| f64::from(*share)))
+    }
+
+    /// The largest sum of a type's shares.
+    fn largest(&self) -> f64 {
+        let sum = |cause: usize| self.of(EventId(cause as u32)).map(|(_, share)| share).sum::<f64>();
+        (0..self.offsets.len() - 1).map(sum).fold(0.0, f64::max)
     }
 }
 
@@ -65,10 +74,15 @@ impl Fleet {
         if let Some(share) = shares.iter().find(|share| !(**share > 0.0 && share.is_finite())) {
             return Err(fault("background", &format!("expected shares above 0, found {share}")));
         }
-        for (tensor, values) in [("kernel", &kernel), ("rule.weights", &rules.weights)] {
+        for (tensor, values) in [("kernel", &kernel), ("rule.shares", &rules.shares)] {
             if let Some(value) = values.iter().find(|value| !(**value >= 0.0 && value.is_finite())) {
-                return Err(fault(tensor, &format!("expected weights of 0 or more, found {value}")));
+                return Err(fault(tensor, &format!("expected numbers of 0 or more, found {value}")));
             }
+        }
+        let decided = kernel.iter().map(|value| f64::from(*value)).sum::<f64>() * rules.largest();
+        if decided > MOST_DECIDED {
+            let reason = format!("expected shares that leave something to the background, found {decided} decided");
+            return Err(fault("rule.shares", &reason));
         }
         let total: f64 = shares.iter().map(|share| f64::from(*share)).sum();
         let background: Vec<f64> = shares.iter().map(|share| f64::from(*share) / total).collect();
@@ -101,23 +115,24 @@ impl Fleet {
         self.background.len() + self.kernel.len() + self.rules.effects.len()
     }
 
-    /// Visits the effect and weight of every rule that acts on position `q`. The same effect may come several times.
+    /// Visits the effect of every rule that acts on position `q` and what it adds to its probability. The same effect may
+    /// come several times.
     pub(super) fn visit_active(
         &self,
         q: usize,
         event_at: impl Fn(usize) -> EventId,
         mut visit: impl FnMut(EventId, f64),
     ) {
-        for (position, strength) in (0..q).rev().zip(&self.kernel) {
-            for (effect, weight) in self.rules.of(event_at(position)) {
+        for (position, decides) in (0..q).rev().zip(&self.kernel) {
+            for (effect, share) in self.rules.of(event_at(position)) {
                 if (position + 1..q).all(|between| event_at(between) != effect) {
-                    visit(effect, strength * weight);
+                    visit(effect, decides * share);
                 }
             }
         }
     }
 
-    /// The effects of active rules on position `q`, each once, with their summed weights; and the sum of all.
+    /// `A`: the effects of active rules on position `q`, each once, with what they add; and the sum of all.
     pub(super) fn active(
         &self,
         q: usize,
@@ -136,18 +151,18 @@ impl Fleet {
         total
     }
 
-    /// Entropy in nats of an event on which these rules act: `ln Σw − Σ w ln w / Σw`, where only the effects of rules
-    /// differ from the background.
+    /// Entropy in nats of an event on which these rules act; only their effects differ from a background that is scaled.
     pub(super) fn entropy(&self, effects: &[(EventId, f64)], added: f64) -> f64 {
-        let total = 1.0 + added;
+        let rest = 1.0 - added;
+        let term = |probability: f64| probability * probability.ln();
         let changed: f64 = effects
             .iter()
-            .map(|(effect, weight)| {
-                let share = self.background[effect.index()];
-                (share + weight) * (share + weight).ln() - share * share.ln()
+            .map(|(effect, added)| {
+                let share = rest * self.background[effect.index()];
+                term(share + added) - term(share)
             })
             .sum();
-        total.ln() - (self.background_sum + changed) / total
+        -(term(rest) + rest * self.background_sum + changed)
     }
 }
 

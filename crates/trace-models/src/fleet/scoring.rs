@@ -1,6 +1,6 @@
 //! The fleet as a density model: a branch is scored by the rules of the events in its window.
 //!
-//! For one branch and one effect the weight of the observed event and that of all others are both sums of positive
+//! For one branch and one effect the probability of the observed event and that of all others are both sums of positive
 //! terms, so that neither tail loses digits. Cost per branch and lag: the window's rules, whatever `V` is; a whole
 //! distribution only where it is asked for.
 
@@ -46,35 +46,40 @@ impl DensityModel for Fleet {
 impl Fleet {
     /// The score of one event at position `q`.
     fn score_event(&self, q: usize, event_at: impl Fn(usize) -> EventId, target: EventId) -> EventScore {
-        let (mut event, mut others) = (self.background[target.index()], self.others[target.index()]);
-        self.visit_active(q, event_at, |effect, weight| {
-            *(if effect == target { &mut event } else { &mut others }) += weight;
+        let (mut event, mut others) = (0.0, 0.0);
+        self.visit_active(q, event_at, |effect, added| {
+            *(if effect == target { &mut event } else { &mut others }) += added;
         });
+        let rest = 1.0 - (event + others);
+        event += rest * self.background[target.index()];
+        others += rest * self.others[target.index()];
         EventScore::from_log_weights(event.ln(), others.ln())
     }
 
     /// The log-distribution under active rules.
     fn fill(&self, effects: &[(EventId, f64)], added: f64, row: &mut [f64]) {
-        let total = (1.0 + added).ln();
+        let rest = 1.0 - added;
         for (value, share) in row.iter_mut().zip(&self.background) {
-            *value = share.ln() - total;
+            *value = (rest * share).ln();
         }
-        for (effect, weight) in effects {
-            row[effect.index()] = (self.background[effect.index()] + weight).ln() - total;
+        for (effect, added) in effects {
+            row[effect.index()] = (rest * self.background[effect.index()] + added).ln();
         }
     }
 
-    /// `KL(p ‖ q)` of the distributions under two sets of active rules. A type that neither set touches has the same
-    /// weight in both and adds nothing but the ratio of the sums, which all of `p` shares.
+    /// `KL(p ‖ q)` of the distributions under two sets of active rules. Types that neither set touches keep their shares
+    /// of what each leaves to the background.
     fn divergence(&self, p: &Active, q: &Active) -> f64 {
-        let term = |effect: EventId, in_p: f64, in_q: f64| {
+        let (rest_p, rest_q) = (1.0 - p.added, 1.0 - q.added);
+        let only_q = q.effects.iter().filter(|(effect, _)| p.added_to(*effect) == 0.0);
+        let (mut touched, mut changed) = (0.0, 0.0);
+        for effect in p.effects.iter().chain(only_q).map(|(effect, _)| *effect) {
             let share = self.background[effect.index()];
-            (share + in_p) * ((share + in_p) / (share + in_q)).ln()
-        };
-        let in_p = p.effects.iter().map(|(effect, weight)| term(*effect, *weight, q.weight(*effect)));
-        let only_q = q.effects.iter().filter(|(effect, _)| p.weight(*effect) == 0.0);
-        let changed: f64 = in_p.chain(only_q.map(|(effect, weight)| term(*effect, 0.0, *weight))).sum();
-        let divergence = changed / (1.0 + p.added) + ((1.0 + q.added) / (1.0 + p.added)).ln();
+            let (in_p, in_q) = (p.added_to(effect) + rest_p * share, q.added_to(effect) + rest_q * share);
+            changed += in_p * (in_p / in_q).ln();
+            touched += share;
+        }
+        let divergence = changed + rest_p * (1.0 - touched) * (rest_p / rest_q).ln();
         // Below zero is rounding; NaN must stay what it is.
         if divergence < 0.0 { 0.0 } else { divergence }
     }
@@ -88,8 +93,8 @@ struct Active {
 }
 
 impl Active {
-    fn weight(&self, effect: EventId) -> f64 {
-        self.effects.iter().find(|(other, _)| *other == effect).map_or(0.0, |(_, weight)| *weight)
+    fn added_to(&self, effect: EventId) -> f64 {
+        self.effects.iter().find(|(other, _)| *other == effect).map_or(0.0, |(_, added)| *added)
     }
 }
 

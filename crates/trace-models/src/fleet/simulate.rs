@@ -81,8 +81,8 @@ impl FleetLog {
         let mut ticks = 0.0;
         let mut effects = Vec::new();
         for q in 0..length {
-            let added = fleet.active(q, |position| vehicle.events[position], &mut effects);
-            let (event, within) = fleet.draw(&effects, added, &mut random);
+            fleet.active(q, |position| vehicle.events[position], &mut effects);
+            let (event, within) = fleet.draw(&effects, &mut random);
             // One draw an event whatever it is, so that times do not shift when events differ.
             let mean = if within { HOURS_WITHIN } else { HOURS_BETWEEN };
             let gap: f64 = Exp1.sample(&mut clock);
@@ -141,13 +141,13 @@ impl FleetLog {
 
 impl Fleet {
     /// One event, and whether a rule brought it about rather than the background.
-    fn draw(&self, effects: &[(EventId, f64)], added: f64, random: &mut impl Rng) -> (EventId, bool) {
-        let mut point = random.random::<f64>() * (1.0 + added);
-        for (effect, weight) in effects {
-            if point < *weight {
+    fn draw(&self, effects: &[(EventId, f64)], random: &mut impl Rng) -> (EventId, bool) {
+        let mut point = random.random::<f64>();
+        for (effect, added) in effects {
+            if point < *added {
                 return (*effect, true);
             }
-            point -= weight;
+            point -= added;
         }
         (self.table.draw(random), false)
     }

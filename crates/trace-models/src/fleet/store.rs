@@ -51,7 +51,7 @@ impl Fleet {
                 ("kernel", f32s(&kernel)),
                 ("rule.offsets", AnyTensor::U64(Tensor { shape: vec![rules.offsets.len()], values: &rules.offsets })),
                 ("rule.effects", AnyTensor::U32(Tensor { shape: vec![rules.effects.len()], values: &rules.effects })),
-                ("rule.weights", f32s(&rules.weights)),
+                ("rule.shares", f32s(&rules.shares)),
             ],
         )
     }
@@ -68,7 +68,7 @@ impl Fleet {
         let rules = Rules {
             offsets: file.read("rule.offsets", &[size + 1])?,
             effects: file.read("rule.effects", &[count])?,
-            weights: file.read("rule.weights", &[count])?,
+            shares: file.read("rule.shares", &[count])?,
         };
         let ends = (rules.offsets.first().copied(), rules.offsets.last().copied());
         if ends != (Some(0), Some(count as u64)) || !rules.offsets.is_sorted() {
