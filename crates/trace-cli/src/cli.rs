@@ -22,9 +22,11 @@ use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal,
 #[derive(Debug, Parser)]
 #[command(name = "trace", version, max_term_width = 100)]
 #[command(about = "What caused what in an event sequence? Causal discovery with autoregressive models.")]
-#[command(after_help = "Start with:\n  trace demo\nand then, on a log with one sequence of events a line:\n  \
-                  trace train events.jsonl --out model\n  \
-                  trace discover events.jsonl --model model --out results.jsonl --population population.json")]
+#[command(after_help = "Start with:\n  trace demo\nand then, on a log of your own:\n  \
+                  trace log info events.csv\n  \
+                  trace train events.csv --out model\n  \
+                  trace discover events.csv --model model --out results.jsonl --all-pairs --population population.json\n  \
+                  trace report results.jsonl --population population.json --out report.html")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -38,7 +40,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The whole story with no input: simulate, train, discover, compare with the truth
+    /// The whole story with no input: simulate, train, discover, compare with the truth, explain, report
     Demo(DemoArgs),
     /// Make sequences whose causal truth is known
     #[command(subcommand)]
@@ -73,9 +75,12 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  trace demo --out demo")]
 pub struct DemoArgs {
-    /// Keep the simulated log, the models and the results in this folder
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
+    /// Folder for the logs, the model, the results and the report; that of an earlier demo is replaced
+    #[arg(long, value_name = "DIR", default_value = "trace-demo")]
+    pub out: PathBuf,
+    /// Vehicles to train on
+    #[arg(long, default_value_t = 20_000, value_name = "N", allow_negative_numbers = true)]
+    pub vehicles: usize,
     /// Seed of everything random
     #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
     pub seed: u64,

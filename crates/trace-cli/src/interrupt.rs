@@ -6,8 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts to watch.
+static WATCHING: AtomicBool = AtomicBool::new(false);
+
+/// Starts to watch, unless an earlier step of the same command has.
 pub fn watch() -> anyhow::Result<()> {
+    if WATCHING.swap(true, Ordering::SeqCst) {
+        return Ok(());
+    }
     ctrlc::set_handler(|| {
         if REQUESTED.swap(true, Ordering::SeqCst) {
             std::process::exit(130);

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
+use cli::Cli;
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -44,19 +44,5 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         }
         rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
     }
-    match &cli.command {
-        Command::Demo(args) => commands::demo::run(args, cli.quiet),
-        Command::Simulate(args) => commands::simulate::run(args, cli.quiet),
-        Command::Train(args) => commands::train::run(args, cli.quiet),
-        Command::Discover(args) => commands::discover::run(args, cli.quiet),
-        Command::Explain(args) => commands::explain::run(args, cli.quiet),
-        Command::Aggregate(args) => commands::aggregate::run(args, cli.quiet),
-        Command::Compare(args) => commands::compare::run(args),
-        Command::Evaluate(args) => commands::evaluate::run(args),
-        Command::Export(args) => commands::export::run(args),
-        Command::Log(args) => commands::log::run(args),
-        Command::Report(args) => commands::report::run(args, cli.quiet),
-        Command::Model(args) => commands::model::run(args),
-        Command::Bench(args) => commands::bench::run(args, cli.quiet),
-    }
+    commands::run(&cli.command, cli.quiet)
 }

@@ -330,16 +330,18 @@ fn true_edges_outside_the_tested_pairs_are_counted() {
 #[test]
 fn the_demo_tells_its_story_and_keeps_what_it_made() {
     let at = Workplace::new();
-    let story = at.run("demo --out kept -q");
-    assert!(story.contains("With the process itself") && story.contains("With the n-gram model"), "{story}");
-    at.run("evaluate kept/oracle.jsonl --truth kept/truth.jsonl");
-    let edges = |text: &str| lines(text).into_iter().map(|line| line["edges"].clone()).collect::<Vec<_>>();
-    for (model, results) in [("model", "ngram"), ("process", "oracle")] {
-        at.run(&format!(
-            "discover kept/events.jsonl --model kept/{model} --out r.jsonl -q --proposal uniform --memory 3 --all-pairs"
-        ));
-        assert_eq!(edges(&at.read("r.jsonl")), edges(&at.read(&format!("kept/{results}.jsonl"))));
-    }
+    let story = at.run("demo --out kept --vehicles 300 -q");
+    assert!(story.contains("positions") && story.contains("Chains back to the roots"), "{story}");
+    assert!(at.read("kept/report.html").contains("A simulated vehicle fleet"));
+    // The commands that it shows make the same again.
+    at.run("discover kept/asked/events.jsonl --model kept/model --memory 6 --all-pairs --out r.jsonl -q");
+    assert!(at.read("r.jsonl") == at.read("kept/results.jsonl"));
+    // It replaces its own folder, and nobody else's.
+    let again = at.run("demo --out kept --vehicles 300 -q");
+    assert_eq!(story, again);
+    at.write("mine/thesis.txt", "precious");
+    assert!(at.refuse("demo --out mine").contains("expected a new or empty folder"));
+    assert_eq!(at.read("mine/thesis.txt"), "precious");
 }
 
 /// Every example of every `--help`, run as it stands, each command's in a folder of its own.
@@ -350,6 +352,8 @@ fn the_examples_in_the_help_work() {
         "simulate fleet",
         "train",
         "discover",
+        "explain",
+        "report",
         "aggregate",
         "compare",
         "evaluate",

@@ -385,6 +385,22 @@ impl ResultLine {
         }
     }
 
+    /// The sample graph, with types numbered in order of their first appearance, and their names.
+    pub fn graph(&self) -> (SampleGraph, Vec<&Name>) {
+        let mut names: Vec<&Name> = Vec::new();
+        let mut ids: FxHashMap<&Name, EventId> = FxHashMap::default();
+        let mut events = Vec::with_capacity(self.events.len());
+        for name in &self.events {
+            events.push(*ids.entry(name).or_insert_with(|| {
+                names.push(name);
+                EventId(names.len() as u32 - 1)
+            }));
+        }
+        let pairs = self.edges.iter().map(ResultEdge::as_edge).collect();
+        let excluded = self.excluded.iter().map(|(cause, effect)| (Position(*cause), Position(*effect))).collect();
+        (SampleGraph::new(events, pairs, self.settings.threshold).with_excluded(excluded), names)
+    }
+
     /// Decides anew what is kept; an error says why that cannot be.
     pub fn move_threshold(&mut self, threshold: f64) -> Result<(), String> {
         if !self.has_all_pairs() {
@@ -400,16 +416,7 @@ impl ResultLine {
         for edge in &mut self.edges {
             edge.kept = Some(edge.knowledge == Some(KnownEdge::Required) || edge.strength > threshold);
         }
-        let mut names: Vec<&Name> = Vec::new();
-        let mut ids: FxHashMap<&Name, EventId> = FxHashMap::default();
-        let mut events = Vec::with_capacity(self.events.len());
-        for name in &self.events {
-            events.push(*ids.entry(name).or_insert_with(|| {
-                names.push(name);
-                EventId(names.len() as u32 - 1)
-            }));
-        }
-        let graph = SampleGraph::new(events, self.edges.iter().map(ResultEdge::as_edge).collect(), threshold);
+        let (graph, names) = self.graph();
         self.summary = summarise(&graph, self_loops, |id| names[id.index()].clone());
         Ok(())
     }

@@ -21,7 +21,27 @@ use trace_core::{Knowledge, Vocabulary};
 use trace_io::knowledge;
 use trace_io::output::same_file;
 
+use crate::cli::Command;
 use crate::failure::Failure;
+
+/// Does what was asked for.
+pub fn run(command: &Command, quiet: bool) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(args) => demo::run(args, quiet),
+        Command::Simulate(args) => simulate::run(args, quiet),
+        Command::Train(args) => train::run(args, quiet),
+        Command::Discover(args) => discover::run(args, quiet),
+        Command::Explain(args) => explain::run(args, quiet),
+        Command::Aggregate(args) => aggregate::run(args, quiet),
+        Command::Compare(args) => compare::run(args),
+        Command::Evaluate(args) => evaluate::run(args),
+        Command::Export(args) => export::run(args),
+        Command::Log(args) => log::run(args),
+        Command::Report(args) => report::run(args, quiet),
+        Command::Model(args) => model::run(args),
+        Command::Bench(args) => bench::run(args, quiet),
+    }
+}
 
 /// Checks a threshold that decides anew.
 fn check_threshold(threshold: Option<f64>) -> anyhow::Result<()> {

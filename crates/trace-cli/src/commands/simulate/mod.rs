@@ -4,7 +4,6 @@ mod fleet;
 mod scm;
 mod truth;
 
-pub use truth::TruthSpec;
 
 use crate::cli::SimulateCommand;
 use crate::failure::Failure;
