@@ -4,7 +4,6 @@ mod fleet;
 mod scm;
 mod truth;
 
-
 use crate::cli::SimulateCommand;
 use crate::failure::Failure;
 
