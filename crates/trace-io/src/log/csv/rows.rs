@@ -1,8 +1,7 @@
 //! One thread's share of a CSV file: chunks in, numbers out.
 
-use rustc_hash::FxHashMap;
-
 use super::chunks::Chunk;
+use super::dictionary::Dictionary;
 use super::records::{Field, next_record};
 use crate::log::columns::Columns;
 use crate::log::index::SINGLE_CASE;
@@ -40,8 +39,8 @@ pub(super) struct Parsed {
 /// One thread's memory of names.
 #[derive(Default)]
 pub(super) struct Worker {
-    cases: FxHashMap<Box<[u8]>, u32>,
-    events: FxHashMap<Box<[u8]>, u32>,
+    cases: Dictionary,
+    events: Dictionary,
     fields: Vec<Field>,
     scratch: Vec<u8>,
 }
@@ -124,7 +123,7 @@ impl Worker {
         };
         // Both names are checked before either is noted.
         let text = joined(&plan.columns.event, fields, bytes, &mut self.scratch, b'+');
-        let known = self.events.get(text).copied();
+        let known = self.events.get(text);
         let new_event = match known {
             Some(_) => None,
             None => Some(name(text).map_err(|reason| Fault(plan.columns.event[0], reason))?),
@@ -158,8 +157,7 @@ impl Worker {
             (Some(number), _) => number,
             (None, text) => {
                 let text = text.unwrap_or_default();
-                let number = self.events.len() as u32;
-                self.events.insert(text.as_bytes().into(), number);
+                let number = self.events.add(text.as_bytes());
                 parsed.new_events.push(text);
                 number
             }
@@ -172,11 +170,10 @@ impl Worker {
 
     fn case(&mut self, text: &[u8], line: u64, parsed: &mut Parsed) -> Result<u32, Fault> {
         if let Some(number) = self.cases.get(text) {
-            return Ok(*number);
+            return Ok(number);
         }
         let text = name(text).map_err(|reason| Fault(0, reason))?;
-        let number = self.cases.len() as u32;
-        self.cases.insert(text.as_bytes().into(), number);
+        let number = self.cases.add(text.as_bytes());
         parsed.new_cases.push((text, line));
         Ok(number)
     }
