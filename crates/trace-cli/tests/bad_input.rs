@@ -57,7 +57,7 @@ fn logs() {
         ("nan.jsonl", b"{\"id\":\"a\",\"events\":[\"A\",\"B\"],\"times\":[1,NaN]}\n", "nan.jsonl: line 1"),
         ("bytes.txt", b"A B\nA \xff B\n", "bytes.txt: line 2: not UTF-8 text from byte 3 on"),
         ("zeros.txt", &[0; 64], "zeros.txt: line 1: event"),
-        ("table.csv", b"case,event\na,A\n", "table.csv: .csv logs are not read by this version"),
+        ("table.csv", b"case,event\na,A\na\n", "table.csv: line 3: 1 fields, but the header has 2"),
         ("deep.jsonl", &[b'['; 5000], "deep.jsonl: line 1"),
         (
             "nanoseconds.jsonl",

@@ -1,6 +1,6 @@
 //! Rows of many cases, grouped: what long formats are read into.
 //!
-//! While rows come in, each takes 16 bytes (8 without times); grouping holds up to 8 more (4) at a time, and 12
+//! While rows come in, each takes 16 bytes (8 without times); grouping holds 12 more (4) until it is done, and 12
 //! (4) are left in the end. A case's rows are sorted by time; rows of equal time stay in file order.
 
 use std::cmp::Ordering;
@@ -81,8 +81,11 @@ impl Rows {
             starts[case] += starts[case - 1];
         }
         if !self.cases.is_sorted() {
-            self.events = scatter(&self.events, &self.cases, &starts);
-            self.times = self.times.map(|times| scatter(&times, &self.cases, &starts));
+            let (events, times) = rayon::join(
+                || scatter(&self.events, &self.cases, &starts),
+                || self.times.as_ref().map(|times| scatter(times, &self.cases, &starts)),
+            );
+            (self.events, self.times) = (events, times);
         }
         drop(self.cases);
         if let Some(times) = &mut self.times {

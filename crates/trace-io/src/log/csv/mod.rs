@@ -7,6 +7,7 @@
 
 mod chunks;
 pub(super) mod dialect;
+mod dictionary;
 mod records;
 mod rows;
 

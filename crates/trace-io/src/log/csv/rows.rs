@@ -1,8 +1,9 @@
 //! One thread's share of a CSV file: chunks in, numbers out.
 
-use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 
 use super::chunks::Chunk;
+use super::dictionary::Dictionary;
 use super::records::{Field, next_record};
 use crate::log::columns::Columns;
 use crate::log::index::SINGLE_CASE;
@@ -37,17 +38,27 @@ pub(super) struct Parsed {
     pub(super) fault: Option<(u64, String)>,
 }
 
+/// Rows that are looked up together. Look-ups in a large table mostly wait for memory; a row of them waits once.
+const TOGETHER: usize = 64;
+
 /// One thread's memory of names.
 #[derive(Default)]
 pub(super) struct Worker {
-    cases: FxHashMap<Box<[u8]>, u32>,
-    events: FxHashMap<Box<[u8]>, u32>,
+    cases: Dictionary,
+    events: Dictionary,
     fields: Vec<Field>,
     scratch: Vec<u8>,
 }
 
-/// A cell that is not what it should be: which column, and why.
-struct Fault(usize, String);
+/// A row whose fields were found, but whose names are not known yet.
+struct Pending<'b> {
+    line: u64,
+    case: Cow<'b, [u8]>,
+    event: Cow<'b, [u8]>,
+    time: Option<f64>,
+    /// Why it is a bad row.
+    fault: Option<String>,
+}
 
 impl Worker {
     /// Reads a chunk from byte `from` on, which is on `line`.
@@ -61,146 +72,140 @@ impl Worker {
             parsed.times.reserve(rows);
         }
         let (mut at, mut line) = (from, line);
-        // Rows of a case often stand together.
-        let mut before: Option<(&[u8], u32)> = None;
         let width = plan.columns.width();
+        let mut fields = std::mem::take(&mut self.fields);
+        let mut pending = Vec::with_capacity(TOGETHER);
         while at < bytes.len() {
-            let mut fields = std::mem::take(&mut self.fields);
             let record = next_record(bytes, at, plan.delimiter, width, &mut fields);
             if let Some(quote) = record.unclosed {
+                self.note(plan, &mut pending, &mut parsed);
                 let lines = memchr::memchr_iter(b'\n', &bytes[at..quote]).count() as u64;
                 let column = quote - memchr::memrchr(b'\n', &bytes[..quote]).map_or(0, |end| end + 1) + 1;
-                parsed.fault = Some((line + lines, format!("column {column}: a quote opens here that nothing closes")));
-                self.fields = fields;
-                return parsed;
+                let reason = format!("column {column}: a quote opens here that nothing closes");
+                parsed.fault.get_or_insert((line + lines, reason));
+                break;
             }
             if !record.blank {
                 parsed.rows += 1;
-                let outcome = if record.count == plan.header.len() {
-                    self.row(plan, bytes, &fields, &mut before, line, &mut parsed)
-                        .map_err(|Fault(column, reason)| cell(plan, column, &reason))
-                } else {
-                    Err(format!("{} fields, but the header has {}", record.count, plan.header.len()))
-                };
-                if let Err(reason) = outcome {
-                    if plan.bad_rows == BadRows::Refuse {
-                        parsed.fault = Some((line, reason));
-                        self.fields = fields;
-                        return parsed;
-                    }
-                    parsed.skipped += 1;
-                    if parsed.reasons.len() < SHOWN_REASONS {
-                        parsed.reasons.push((line, reason));
+                pending.push(self.row(plan, bytes, &fields, record.count, line));
+                if pending.len() == TOGETHER {
+                    self.note(plan, &mut pending, &mut parsed);
+                    if parsed.fault.is_some() {
+                        break;
                     }
                 }
             }
-            self.fields = fields;
             line += record.breaks + 1;
             at = record.next;
         }
+        self.note(plan, &mut pending, &mut parsed);
+        self.fields = fields;
         parsed
     }
 
-    /// Reads one row; adds nothing if any cell is at fault.
-    fn row<'b>(
-        &mut self,
-        plan: &Plan,
-        bytes: &'b [u8],
-        fields: &[Field],
-        before: &mut Option<(&'b [u8], u32)>,
-        line: u64,
-        parsed: &mut Parsed,
-    ) -> Result<(), Fault> {
-        let time = match &plan.style {
-            Some(style) => {
-                let text = joined(&plan.columns.time, fields, bytes, &mut self.scratch, b' ');
-                let fault = |reason| Fault(plan.columns.time[0], reason);
-                if text.trim_ascii().is_empty() {
-                    return Err(fault("is empty; expected a time".to_owned()));
+    /// Finds the cells of a row and reads its time.
+    fn row<'b>(&mut self, plan: &Plan, bytes: &'b [u8], fields: &[Field], count: usize, line: u64) -> Pending<'b> {
+        let nothing = Cow::Borrowed(&[][..]);
+        let mut row = Pending { line, case: nothing.clone(), event: nothing, time: None, fault: None };
+        if count != plan.header.len() {
+            row.fault = Some(format!("{count} fields, but the header has {}", plan.header.len()));
+            return row;
+        }
+        row.case = match plan.columns.case.as_slice() {
+            [] => Cow::Borrowed(SINGLE_CASE.as_bytes()),
+            columns => joined(columns, fields, bytes, b'+'),
+        };
+        row.event = joined(&plan.columns.event, fields, bytes, b'+');
+        if let Some(style) = &plan.style {
+            let text = match plan.columns.time.as_slice() {
+                [column] => fields[*column].value(bytes, &mut self.scratch),
+                columns => {
+                    self.scratch = joined(columns, fields, bytes, b' ').into_owned();
+                    &self.scratch
                 }
-                Some(style.parse(text).map_err(fault)?)
+            };
+            let time = match text.trim_ascii() {
+                [] => Err("is empty; expected a time".to_owned()),
+                text => style.parse(text),
+            };
+            match time {
+                Ok(time) => row.time = Some(time),
+                Err(reason) => row.fault = Some(cell(plan, plan.columns.time[0], &reason)),
             }
-            None => None,
-        };
-        // Both names are checked before either is noted.
-        let text = joined(&plan.columns.event, fields, bytes, &mut self.scratch, b'+');
-        let known = self.events.get(text).copied();
-        let new_event = match known {
-            Some(_) => None,
-            None => Some(name(text).map_err(|reason| Fault(plan.columns.event[0], reason))?),
-        };
-        let case = match plan.columns.case.as_slice() {
-            [] => self.case(SINGLE_CASE.as_bytes(), line, parsed)?,
-            [column] => {
-                let plain = fields[*column].plain(bytes);
-                match (*before, plain) {
-                    (Some((text, number)), Some(plain)) if text == plain => number,
-                    _ => {
-                        let mut scratch = std::mem::take(&mut self.scratch);
-                        let text = fields[*column].value(bytes, &mut scratch);
-                        let number = self.case(text, line, parsed).map_err(|fault| Fault(*column, fault.1));
-                        self.scratch = scratch;
-                        let number = number?;
-                        *before = plain.map(|text| (text, number));
-                        number
-                    }
-                }
-            }
-            several => {
-                let mut scratch = std::mem::take(&mut self.scratch);
-                let text = joined(several, fields, bytes, &mut scratch, b'+');
-                let number = self.case(text, line, parsed).map_err(|fault| Fault(several[0], fault.1));
-                self.scratch = scratch;
-                number?
-            }
-        };
-        let event = match (known, new_event) {
-            (Some(number), _) => number,
-            (None, text) => {
-                let text = text.unwrap_or_default();
-                let number = self.events.len() as u32;
-                self.events.insert(text.as_bytes().into(), number);
-                parsed.new_events.push(text);
-                number
-            }
-        };
-        parsed.cases.push(case);
-        parsed.events.push(event);
-        parsed.times.extend(time);
-        Ok(())
+        }
+        row
     }
 
-    fn case(&mut self, text: &[u8], line: u64, parsed: &mut Parsed) -> Result<u32, Fault> {
-        if let Some(number) = self.cases.get(text) {
-            return Ok(*number);
+    /// Gives pending rows their numbers, in order.
+    fn note(&mut self, plan: &Plan, pending: &mut Vec<Pending<'_>>, parsed: &mut Parsed) {
+        std::hint::black_box(pending.iter().fold(0, |seen, row| seen ^ self.cases.touch(&row.case)));
+        for row in pending.drain(..) {
+            if parsed.fault.is_some() {
+                continue;
+            }
+            let line = row.line;
+            if let Err(reason) = self.name(plan, row, parsed) {
+                if plan.bad_rows == BadRows::Refuse {
+                    parsed.fault = Some((line, reason));
+                    continue;
+                }
+                parsed.skipped += 1;
+                if parsed.reasons.len() < SHOWN_REASONS {
+                    parsed.reasons.push((line, reason));
+                }
+            }
         }
-        let text = name(text).map_err(|reason| Fault(0, reason))?;
-        let number = self.cases.len() as u32;
-        self.cases.insert(text.as_bytes().into(), number);
-        parsed.new_cases.push((text, line));
-        Ok(number)
+    }
+
+    /// Adds a row, unless anything is wrong with it.
+    fn name(&mut self, plan: &Plan, row: Pending<'_>, parsed: &mut Parsed) -> Result<(), String> {
+        if let Some(reason) = row.fault {
+            return Err(reason);
+        }
+        // Both names are checked before either is noted.
+        let event = self.events.get(&row.event);
+        let case = self.cases.get(&row.case);
+        let check = |columns: &[usize], number: Option<u32>, text: &[u8]| match number {
+            Some(_) => Ok(String::new()),
+            None => name(text).map_err(|reason| cell(plan, columns.first().copied().unwrap_or(0), &reason)),
+        };
+        let new_event = check(&plan.columns.event, event, &row.event)?;
+        let new_case = check(&plan.columns.case, case, &row.case)?;
+        let event = event.unwrap_or_else(|| {
+            parsed.new_events.push(new_event);
+            self.events.add(&row.event)
+        });
+        let case = case.unwrap_or_else(|| {
+            parsed.new_cases.push((new_case, row.line));
+            self.cases.add(&row.case)
+        });
+        parsed.cases.push(case);
+        parsed.events.push(event);
+        parsed.times.extend(row.time);
+        Ok(())
     }
 }
 
 /// The text of some columns.
-fn joined<'v>(columns: &[usize], fields: &[Field], bytes: &'v [u8], scratch: &'v mut Vec<u8>, sign: u8) -> &'v [u8] {
-    if let [column] = columns {
-        return fields[*column].value(bytes, scratch);
+fn joined<'b>(columns: &[usize], fields: &[Field], bytes: &'b [u8], sign: u8) -> Cow<'b, [u8]> {
+    if let [column] = columns
+        && let Some(plain) = fields[*column].plain(bytes)
+    {
+        return Cow::Borrowed(plain);
     }
-    scratch.clear();
+    let mut text = Vec::new();
     for (index, column) in columns.iter().enumerate() {
         if index > 0 {
-            scratch.push(sign);
+            text.push(sign);
         }
-        let before = scratch.len();
-        fields[*column].append(bytes, scratch);
+        let before = text.len();
+        fields[*column].append(bytes, &mut text);
         // A name of which a part is missing is no name.
-        if scratch[before..].trim_ascii().is_empty() {
-            scratch.clear();
-            break;
+        if text[before..].trim_ascii().is_empty() {
+            return Cow::Borrowed(&[]);
         }
     }
-    scratch
+    Cow::Owned(text)
 }
 
 /// A name must be text.
