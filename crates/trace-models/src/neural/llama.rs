@@ -243,7 +243,8 @@ impl Architecture for Llama {
 
     /// Every event starts with the same number in its first place, and the heads of the first layer turn it into a
     /// look at the event one before the last, two before it, and so on. Which types follow which at such lags is then learnt
-    /// from the first step on, instead of after the heads have found somewhere to look.
+    /// from the first step on, instead of after the heads have found somewhere to look. Until they know what to say,
+    /// they say nothing: what a head that looks at one event reports of it by chance would only disturb.
     fn begin(&self, weights: &mut [f32]) {
         let width = self.config.width;
         for row in weights[self.embedding.clone()].chunks_exact_mut(width) {
@@ -251,6 +252,9 @@ impl Architecture for Llama {
         }
         // What the first norm makes of it beside numbers of spread EMBEDDED.
         let seen = CONSTANT / (EMBEDDED * EMBEDDED + CONSTANT * CONSTANT / width as f32).sqrt();
+        for layer in &self.layers {
+            weights[layer.out.clone()].fill(0.0);
+        }
         let Some(layer) = self.layers.first() else { return };
         let (queries, rest) = weights[layer.qkv.clone()].split_at_mut(self.heads.out() * width);
         let half = self.heads.width / 2;
