@@ -33,7 +33,7 @@ fn csv_from_file_to_results() {
     let at = Workplace::new();
     at.write("fleet.csv", fleet(false).replace("2024 ", "2024_"));
     let said = at.run(&format!("log info fleet.csv {FLAGS}"));
-    assert!(said.contains("fields separated by ';'") && said.contains("case column   vehicle"), "{said}");
+    assert!(said.contains("fields separated by ';'") && said.contains("case column              vehicle"), "{said}");
     assert!(said.contains("low; voltage") && said.contains("2024-05-31T10:00:00Z"), "{said}");
     let info = json(&at.run(&format!("log info fleet.csv --json {FLAGS}")));
     assert_eq!(

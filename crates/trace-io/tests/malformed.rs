@@ -96,8 +96,8 @@ fn flags_that_mean_nothing() {
 
 #[test]
 fn compressed_data_that_is_cut_or_damaged() {
-    let text = "case,event\n".to_owned()
-        + &(0..5000).map(|i| format!("c{},e{}\n", i * 7919 % 997, i * 31 % 89)).collect::<String>();
+    let row = |i: u32| format!("c{},e{}\n", i * 7919 % 997, i * 31 % 89);
+    let text = ["case,event\n".to_owned()].into_iter().chain((0..5000).map(row)).collect::<Vec<_>>().concat();
     let packed = gzip(text.as_bytes());
     let said = refuse("log.csv.gz", &packed[..packed.len() / 2], &plain());
     assert!(said.contains("log.csv.gz: the gzip data is cut off"), "{said}");
@@ -127,7 +127,7 @@ fn xes_that_is_refused() {
         ("<log><trace><event><string key='concept:name' value='&nope;'/></event></trace></log>".into(), "nope"),
         ("<log><trace><event><string key='concept:name' key='x' value='a'/></event></trace></log>".into(), "line 1: column"),
         ("<html><body/></html>".into(), "line 1: column 7: expected <log>, found <html>"),
-        ("".into(), "cut off"),
+        (String::new(), "cut off"),
         ("<log></log>".into(), "holds no sequence"),
         ("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><log/>".into(), "the encoding is \"ISO-8859-1\"; expected UTF-8"),
         ("<log><trace>\n<event><date key='time:timestamp' value='2023-02-28'/></event></trace></log>".into(), "line 2: an event without concept:name"),

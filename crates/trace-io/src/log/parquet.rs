@@ -112,8 +112,8 @@ impl Reading<'_> {
         for at in 0..batch.num_rows() {
             self.row += 1;
             report.rows += 1;
-            let outcome = self.cells(&cases, at, &mut case).and_then(|()| {
-                self.cells(&events, at, &mut event)?;
+            let outcome = cells(&cases, at, &mut case).and_then(|()| {
+                cells(&events, at, &mut event)?;
                 self.time(&times, at, &mut time)
             });
             match outcome {
@@ -130,22 +130,6 @@ impl Reading<'_> {
                     report.skipped.count += 1;
                     report.skipped.note(format!("{place}: {reason}"));
                 }
-            }
-        }
-        Ok(())
-    }
-
-    /// The text of some columns, joined.
-    fn cells(&self, arrays: &[(usize, &dyn Array)], at: usize, out: &mut String) -> Result<(), Fault> {
-        out.clear();
-        for (index, (column, array)) in arrays.iter().enumerate() {
-            if index > 0 {
-                out.push('+');
-            }
-            let before = out.len();
-            text(*array, at, out).map_err(|reason| Fault(*column, reason))?;
-            if out[before..].trim().is_empty() {
-                return Err(Fault(*column, "is empty; expected a name".to_owned()));
             }
         }
         Ok(())
@@ -180,7 +164,23 @@ impl Reading<'_> {
     }
 }
 
-/// Writes a whole number, if the array has them.
+/// The text of some columns, joined.
+fn cells(arrays: &[(usize, &dyn Array)], at: usize, out: &mut String) -> Result<(), Fault> {
+    out.clear();
+    for (index, (column, array)) in arrays.iter().enumerate() {
+        if index > 0 {
+            out.push('+');
+        }
+        let before = out.len();
+        text(*array, at, out).map_err(|reason| Fault(*column, reason))?;
+        if out[before..].trim().is_empty() {
+            return Err(Fault(*column, "is empty; expected a name".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// The whole number of a cell, if the array has them.
 fn whole(array: &dyn Array, at: usize) -> Option<i128> {
     Some(match array.data_type() {
         DataType::Int8 => array.as_primitive::<Int8Type>().value(at).into(),

@@ -62,15 +62,11 @@ impl<'r> ShapedReader<'r> {
     fn shape(&mut self, raw: RawSequence) -> Result<(), Error> {
         check_times(self.inner.name(), &raw)?;
         let id = raw.id.clone();
-        let mut pieces = vec![raw];
-        if let Some(gap) = self.shaping.gap {
-            pieces = pieces
-                .into_iter()
-                .map(|piece| split_at_gaps(self.inner.name(), piece, gap))
-                .collect::<Result<Vec<_>, _>>()?
-                .concat();
-            self.shaped.gap_pieces += pieces.len() as u64 - 1;
-        }
+        let mut pieces = match self.shaping.gap {
+            Some(gap) => split_at_gaps(self.inner.name(), &raw, gap)?,
+            None => vec![raw],
+        };
+        self.shaped.gap_pieces += pieces.len() as u64 - 1;
         for piece in &mut pieces {
             if let Some(rare) = &self.rare {
                 for event in piece.events.iter_mut().filter(|event| rare.has(**event)) {
@@ -121,7 +117,7 @@ impl SequenceReader for ShapedReader<'_> {
     }
 }
 
-fn split_at_gaps(file: &str, raw: RawSequence, gap: f64) -> Result<Vec<RawSequence>, Error> {
+fn split_at_gaps(file: &str, raw: &RawSequence, gap: f64) -> Result<Vec<RawSequence>, Error> {
     let Some(times) = &raw.times else {
         let reason =
             "has no times, so that --gap finds none; leave the flag out, or name the column with --time-column";
@@ -129,7 +125,7 @@ fn split_at_gaps(file: &str, raw: RawSequence, gap: f64) -> Result<Vec<RawSequen
     };
     let mut cuts: Vec<usize> = (1..times.len()).filter(|at| times[*at] - times[at - 1] > gap).collect();
     cuts.push(raw.events.len());
-    Ok(cut(&raw, &cuts))
+    Ok(cut(raw, &cuts))
 }
 
 fn split_by_length(raw: RawSequence, most: usize) -> Vec<RawSequence> {

@@ -152,9 +152,8 @@ fn quick(text: &[u8]) -> Option<f64> {
         if !(1..=9).contains(&digits) {
             return None;
         }
-        for place in 0..9 {
-            let digit = if place < digits { fraction[place] - b'0' } else { 0 };
-            nanoseconds = nanoseconds * 10 + i64::from(digit);
+        for digit in fraction[..digits].iter().chain(b"000000000").take(9) {
+            nanoseconds = nanoseconds * 10 + i64::from(digit - b'0');
         }
         rest = &fraction[digits..];
     }
