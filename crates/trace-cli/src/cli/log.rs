@@ -25,6 +25,7 @@ pub struct LogInfoArgs {
 
 /// A log and how to read it.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct LogArgs {
     /// Event log: CSV, TSV, Parquet, XES, JSON Lines or plain text, also .gz and .zst; `-` for standard input
     #[arg(value_name = "LOG")]

@@ -108,7 +108,8 @@ fn as_text(summary: &Summary) -> String {
     if summary.timed_cases > 0 {
         let ties = format!("{} events at the same time as the one before", summary.ties);
         rows.push(("ties", ties));
-        rows.push(("cases not in time order", format!("{} (sorted)", report.sorted_cases)));
+        let sorted = if report.sorted_cases > 0 { " (sorted)" } else { "" };
+        rows.push(("cases not in time order", format!("{}{sorted}", report.sorted_cases)));
     }
     if summary.timed_cases < summary.cases {
         rows.push(("cases without times", (summary.cases - summary.timed_cases).to_string()));
