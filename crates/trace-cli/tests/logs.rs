@@ -70,6 +70,17 @@ fn folding_at_training_is_known_at_discovery() {
 }
 
 #[test]
+fn a_log_shaped_in_another_way_is_remarked() {
+    let at = Workplace::new();
+    at.write("log.txt", "A A B C\nA B C C\n".repeat(10));
+    at.run("train --backbone ngram log.txt --out model -q --collapse --min-count 2");
+    let said = |words: &str| String::from_utf8(at.try_run(words).stderr).unwrap();
+    let other = said("discover log.txt --model model --out r.jsonl");
+    assert!(other.contains("trained on a log read with --collapse; this one is read with no such flags"), "{other}");
+    assert!(!said("discover log.txt --model model --out r.jsonl --collapse").contains("note: the model was trained"));
+}
+
+#[test]
 fn networks_train_on_shaped_logs() {
     let at = Workplace::new();
     at.write("fleet.csv", fleet(true).replace("2024 ", "2024_"));

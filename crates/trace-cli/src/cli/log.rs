@@ -25,6 +25,7 @@ pub struct LogInfoArgs {
 
 /// A log and how to read it.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct LogArgs {
     /// Event log: CSV, TSV, Parquet, XES, JSON Lines or plain text, also .gz and .zst; `-` for standard input
     #[arg(value_name = "LOG")]
@@ -77,6 +78,21 @@ pub struct LogArgs {
 }
 
 impl LogArgs {
+    /// What is done after reading, as flags, for a model's record; `None` if nothing is.
+    pub fn shaping(&self) -> Option<String> {
+        let flag = |name: &str, value: Option<String>| value.map(|value| format!("--{name} {value}"));
+        let flags: Vec<String> = [
+            flag("gap", self.gap.map(|gap| gap.to_string())),
+            flag("min-count", self.min_count.map(|count| count.to_string())),
+            self.collapse.then(|| "--collapse".to_owned()),
+            flag("max-length", self.max_length.map(|length| length.to_string())),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        (!flags.is_empty()).then(|| flags.join(" "))
+    }
+
     /// The library's options.
     pub fn options(&self) -> LogOptions {
         LogOptions {

@@ -1,5 +1,7 @@
 //! `trace log`, and how every other command opens a log.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use trace_core::Vocabulary;
 use trace_io::log::{EventLog, Log, RARE, Summary, Unknown};
@@ -34,6 +36,30 @@ pub fn read_log(
     let (log, summary) = EventLog::read(&open_log(&args)?, vocabulary, unknown)?;
     say(quiet, summary.line());
     Ok(log)
+}
+
+/// The key of a model's record that says how the log was shaped.
+pub const SHAPING: &str = "log_shaping";
+
+/// Says so when a log is shaped in another way than the one the model was trained on.
+pub fn compare_shaping(args: &LogArgs, training: &BTreeMap<String, Value>, quiet: bool) {
+    // What is rare is known to the model.
+    let ours = LogArgs { min_count: None, ..args.clone() }.shaping();
+    let theirs = training.get(SHAPING).and_then(Value::as_str).map(|flags| {
+        let words: Vec<&str> = flags.split(' ').collect();
+        let rare = words.iter().position(|word| *word == "--min-count");
+        let kept = words.iter().enumerate().filter(|(at, _)| rare.is_none_or(|rare| *at != rare && *at != rare + 1));
+        kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+    });
+    let theirs = theirs.filter(|flags| !flags.is_empty());
+    if !training.is_empty() && ours != theirs {
+        let name = |flags: &Option<String>| flags.clone().unwrap_or_else(|| "no such flags".to_owned());
+        let (theirs, ours) = (name(&theirs), name(&ours));
+        say(
+            quiet,
+            format_args!("note: the model was trained on a log read with {theirs}; this one is read with {ours}"),
+        );
+    }
 }
 
 pub fn run(command: &LogCommand) -> anyhow::Result<()> {
@@ -108,7 +134,8 @@ fn as_text(summary: &Summary) -> String {
     if summary.timed_cases > 0 {
         let ties = format!("{} events at the same time as the one before", summary.ties);
         rows.push(("ties", ties));
-        rows.push(("cases not in time order", format!("{} (sorted)", report.sorted_cases)));
+        let sorted = if report.sorted_cases > 0 { " (sorted)" } else { "" };
+        rows.push(("cases not in time order", format!("{}{sorted}", report.sorted_cases)));
     }
     if summary.timed_cases < summary.cases {
         rows.push(("cases without times", (summary.cases - summary.timed_cases).to_string()));

@@ -14,7 +14,7 @@ use trace_io::result::{ResultModel, ResultOptions, ResultSettings};
 
 use self::pipeline::{Ended, Job, Outcome, State};
 use self::resume::Found;
-use super::log::read_log;
+use super::log::{compare_shaping, read_log};
 use super::{device, read_knowledge};
 use crate::cli::{DiscoverArgs, UnknownEvents};
 use crate::failure::Failure;
@@ -34,6 +34,7 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     let knowledge = read_knowledge(args.knowledge.as_deref(), &opened.vocabulary)?;
     let mut vocabulary = opened.vocabulary.clone();
     let mut log = read_log(&args.log, &mut vocabulary, unknown, quiet)?;
+    compare_shaping(&args.log, &opened.record.training, quiet);
     let short = choose(&mut log, &args.cases, plan.shortest(), opened.model.max_length())?;
 
     let longest = log.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);

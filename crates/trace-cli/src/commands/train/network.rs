@@ -17,6 +17,7 @@ use trace_models::{ModelRecord, write_folder};
 use super::corpus::LogCorpus;
 use super::{open_process, process_entropy, size};
 use crate::cli::{OptimiserFlag, TrainArgs};
+use crate::commands::log::SHAPING;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::say;
@@ -222,7 +223,7 @@ fn introduce(config: &NetworkConfig, spec: &TrainSpec, survey: &Survey, entropy:
 
 /// What `trace.json` says of the run.
 fn record(args: &TrainArgs, spec: &TrainSpec, survey: &Survey, trained: &Trained, fitness: Fitness) -> ModelRecord {
-    let training: BTreeMap<String, Value> = [
+    let mut training: BTreeMap<String, Value> = [
         ("command", json!(format!("train --backbone {}", args.backbone.name()))),
         ("sequences", json!(survey.sequences)),
         ("events", json!(survey.events)),
@@ -241,6 +242,7 @@ fn record(args: &TrainArgs, spec: &TrainSpec, survey: &Survey, trained: &Trained
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
     .collect();
+    training.extend(args.log.shaping().map(|shaping| (SHAPING.to_owned(), json!(shaping))));
     ModelRecord {
         held_out_loss: fitness.held_out_loss,
         unigram_loss: fitness.unigram_loss,

@@ -9,7 +9,7 @@ use trace_models::write_folder;
 
 use super::{open_process, process_entropy};
 use crate::cli::{Order, TrainArgs};
-use crate::commands::log::read_log;
+use crate::commands::log::{SHAPING, read_log};
 use crate::interrupt;
 use crate::progress::say;
 
@@ -34,6 +34,9 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
         trained.losses.iter().map(|(order, loss)| (order.to_string(), json!(loss))).collect(),
     );
     record.insert("seed".to_owned(), json!(args.seed));
+    if let Some(shaping) = args.log.shaping() {
+        record.insert(SHAPING.to_owned(), json!(shaping));
+    }
     interrupt::watch()?; // so that writing is not cut in half
     write_folder(&args.out, |folder| trained.model.save(folder, &vocabulary, &record))?;
     say(quiet, describe(&trained, args));
