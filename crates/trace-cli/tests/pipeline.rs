@@ -339,6 +339,7 @@ fn the_demo_tells_its_story_and_keeps_what_it_made() {
     // It replaces its own folder, and nobody else's.
     let again = at.run("demo --out kept --vehicles 300 -q");
     assert_eq!(story, again);
+    std::fs::create_dir(at.path("mine")).unwrap();
     at.write("mine/thesis.txt", "precious");
     assert!(at.refuse("demo --out mine").contains("expected a new or empty folder"));
     assert_eq!(at.read("mine/thesis.txt"), "precious");
