@@ -27,6 +27,8 @@ pub enum Purpose {
     Weights = 7,
     /// The order of training sequences.
     Shuffle = 8,
+    /// What methods that guess or sample in other ways draw.
+    Guess = 9,
 }
 
 /// Keys that all streams of one sequence share.

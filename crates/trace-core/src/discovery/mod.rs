@@ -159,6 +159,11 @@ impl<'m> Discovery<'m> {
         self
     }
 
+    /// What the run is asked to do.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The settings with every default filled in for this model.
     pub fn plan(&self) -> Result<Plan, Error> {
         self.settings.plan(self.model)

@@ -158,9 +158,9 @@ pub(crate) struct Llama {
 /// Spread of fresh embeddings, and the number that all of them share.
 const EMBEDDED: f32 = 0.5;
 const CONSTANT: f32 = 2.0;
-/// How far back the heads of a fresh network look, and how sharply.
-const FURTHEST: usize = 16;
-const MARGIN: f32 = 2.0;
+/// How sharply the heads of a fresh network look back, and how loudly they pass on what they see.
+const MARGIN: f32 = 1.0;
+const PASSED_ON: f32 = 0.5;
 
 impl Llama {
     pub(crate) fn new(config: LlamaConfig) -> Self {
@@ -242,9 +242,10 @@ impl Architecture for Llama {
     }
 
     /// Every event starts with the same number in its first place, and the heads of the first layer turn it into a
-    /// look at the event one before the last, two before it, and so on. Which types follow which at such lags is then learnt
-    /// from the first step on, instead of after the heads have found somewhere to look. Until they know what to say,
-    /// they say nothing: what a head that looks at one event reports of it by chance would only disturb.
+    /// look at the event before the last and, less, at those beside it; further heads, once a whole row is covered, look
+    /// one event further back. What they see they pass on unchanged, so that what is learnt of an event that has just
+    /// happened holds for one that happened a little earlier too, until training finds out where it does not. Deeper
+    /// layers start by adding nothing.
     fn begin(&self, weights: &mut [f32]) {
         let width = self.config.width;
         for row in weights[self.embedding.clone()].chunks_exact_mut(width) {
@@ -256,17 +257,32 @@ impl Architecture for Llama {
             weights[layer.out.clone()].fill(0.0);
         }
         let Some(layer) = self.layers.first() else { return };
-        let (queries, rest) = weights[layer.qkv.clone()].split_at_mut(self.heads.out() * width);
-        let half = self.heads.width / 2;
-        for head in 0..self.heads.queries {
-            let key = head / (self.heads.queries / self.heads.keys);
-            for (i, (query, size)) in self.rotary.look_back(1 + head % FURTHEST, MARGIN).into_iter().enumerate() {
+        let Heads { queries, keys, width: head_width } = self.heads;
+        let of_query = |head: usize| head / (queries / keys);
+        let half = head_width / 2;
+        let (query_rows, rest) = weights[layer.qkv.clone()].split_at_mut(queries * head_width * width);
+        let (key_rows, value_rows) = rest.split_at_mut(keys * head_width * width);
+        for head in 0..queries {
+            let key = of_query(head);
+            let lag = 1 + key * head_width / width;
+            for (i, (query, size)) in self.rotary.look_back(lag, MARGIN).into_iter().enumerate() {
                 let set = |at: usize, value: f32, table: &mut [f32]| table[at * width] = value / seen;
-                set(head * self.heads.width + i, query.0, queries);
-                set(head * self.heads.width + half + i, query.1, queries);
-                set(key * self.heads.width + i, size, rest);
-                set(key * self.heads.width + half + i, 0.0, rest);
+                set(head * head_width + i, query.0, query_rows);
+                set(head * head_width + half + i, query.1, query_rows);
+                set(key * head_width + i, size, key_rows);
+                set(key * head_width + half + i, 0.0, key_rows);
             }
+        }
+        value_rows.fill(0.0);
+        for (row, values) in value_rows.chunks_exact_mut(width).enumerate() {
+            values[row % width] = 1.0;
+        }
+        // Query heads that share values share the room to pass them on.
+        let share = PASSED_ON / (queries / keys) as f32;
+        let out = &mut weights[layer.out.clone()];
+        for column in 0..queries * head_width {
+            let place = (of_query(column / head_width) * head_width + column % head_width) % width;
+            out[place * queries * head_width + column] = share;
         }
     }
 

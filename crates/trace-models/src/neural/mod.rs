@@ -19,6 +19,7 @@ pub(crate) mod model;
 mod network;
 pub mod recurrent;
 mod rows;
+pub mod shape;
 mod store;
 pub mod train;
 

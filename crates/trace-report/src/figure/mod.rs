@@ -3,6 +3,7 @@
 //! [`timeline`] draws a sample graph, [`summary`] and [`population`] draw graphs over types; each returns an SVG
 //! document, and [`png`] turns one into pixels with a font of its own, so that figures look alike on every machine.
 
+pub mod chart;
 mod raster;
 mod svg;
 mod timeline;

@@ -103,6 +103,10 @@ pub struct TrainProgress {
 pub trait TrainObserver {
     /// Called after each step; `false` asks to stop.
     fn progress(&mut self, progress: &TrainProgress) -> bool;
+    /// Called after each step with where the run stands.
+    fn stepped(&mut self, _state: &TrainState) -> Result<(), Error> {
+        Ok(())
+    }
     /// Called now and then with all that is needed to go on.
     fn checkpoint(&mut self, state: &TrainState) -> Result<(), Error>;
 }
@@ -183,6 +187,7 @@ pub(crate) fn run<A: Trainable>(
             return Err(Error::spec("learning-rate", format!("the loss became {loss} at step {}", run.state.step)));
         }
         let measured = run.measure_if_due();
+        observer.stepped(&run.state)?;
         // Speed leaves measurements out.
         pace.note(loss, rows_of(&batch), measured);
         run.state.seconds = before + started.elapsed().as_secs_f64();

@@ -1,0 +1,44 @@
+//! Checkpoints along one training: how good must a model be?
+
+use super::{Axis, COLUMNS, Cell, Experiment, Plot, base, ours, reported};
+use crate::lab::Lab;
+use crate::rows::Row;
+use crate::stand::Stand;
+use crate::trial::Trial;
+use crate::{Error, Size};
+
+pub const EPSILON: Experiment = Experiment {
+    name: "epsilon",
+    title: "Accuracy along training",
+    paper: "a phase transition at an oracle score of about 0.1; precision above 0.95 throughout",
+    why: "Ours needs no transition to be precise: a model that has not learnt an influence gives it no strength, so that \
+          what is missing is recall, lag by lag.",
+    cells,
+    run,
+    columns: COLUMNS,
+    plot: Plot {
+        x: "epsilon_hat",
+        axis: Axis::Logarithmic,
+        series: None,
+        figures: &["f1", "precision", "recall_lag_1", "recall_lag_2"],
+    },
+    note: None,
+};
+
+fn cells(_size: Size) -> Vec<Cell> {
+    vec![Cell { name: "one training".to_owned(), value: 0.0 }]
+}
+
+fn run(lab: &Lab<'_>, _cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
+    let stand = Stand::new(lab, base(lab, seed))?;
+    let cases = reported(lab, &stand)?;
+    let mut rows = Vec::new();
+    for (step, model) in stand.along(lab)? {
+        let Some(score) = stand.measure_epsilon_hat(&*model)? else { continue };
+        let trial = Trial::run(&ours(lab, &*model, lab.size.scale().memory, seed), &cases)?;
+        // The score is the place on the axis, so that seeds do not share places: each row stands for itself.
+        let row = Row::new(seed, &[("epsilon_hat", format!("{score:.4}")), ("step", step.to_string())]);
+        rows.push(row.with_all(trial.figures()).with("epsilon_hat", score));
+    }
+    Ok(rows)
+}

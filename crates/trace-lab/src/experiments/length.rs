@@ -1,0 +1,61 @@
+//! Sequences longer than those that were trained on.
+
+use trace_core::{Error as CoreError, Memory};
+
+use super::{Axis, Cell, Experiment, Plot, base, measured, numbered, ours};
+use crate::lab::Lab;
+use crate::rows::Row;
+use crate::stand::Stand;
+use crate::truth::TruthSpec;
+use crate::{Error, Size};
+
+pub const LENGTH: Experiment = Experiment {
+    name: "length",
+    title: "Accuracy and memory over the length of the sequence",
+    paper: "precision about 0.95 beyond the training length of 64 and memory linear in L for the sparse variant; \
+            quadratic for the full one",
+    why: "A branch here shares the past it has in common with the observed sequence, so that memory hardly grows at all; \
+          rotary positions beyond the trained length are new to the model.",
+    cells,
+    run,
+    columns: &["f1", "precision", "recall", "seconds", "megabytes", "branch_positions", "epsilon_hat"],
+    plot: Plot { x: "length", axis: Axis::Logarithmic, series: Some("variant"), figures: &["precision", "recall"] },
+    note: None,
+};
+
+/// The full variant tests every earlier event, which takes time with the square of the length.
+const LONGEST_FULL: usize = 256;
+
+fn cells(size: Size) -> Vec<Cell> {
+    numbered(size.pick(
+        &[24.0, 48.0],
+        &[64.0, 128.0, 256.0],
+        &[64.0, 128.0, 256.0, 512.0, 1024.0],
+        &[64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0],
+    ))
+}
+
+fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
+    let scale = lab.size.scale();
+    let stand = Stand::new(lab, base(lab, seed))?;
+    let length = cell.value as usize;
+    let sequences = stand.reported((scale.sequences / 2).max(2), length);
+    let cases = stand.cases(sequences, TruthSpec::EXACT)?;
+    let mut rows = Vec::new();
+    for (variant, memory) in [("sparse", Memory::Lags(scale.memory)), ("full", Memory::All)] {
+        if variant == "full" && length > LONGEST_FULL {
+            continue;
+        }
+        let row = Row::new(seed, &[("variant", variant.to_owned()), ("length", cell.name.clone())]);
+        let method = ours(lab, &*stand.model, scale.memory, seed).memory(memory);
+        let mut outcome = Err(Error::Method(CoreError::TooShort { length, needed: length }));
+        let mut work = || outcome = measured(row.clone(), &stand, &method, &cases);
+        let peak = lab.reporter.peak_of(&mut work);
+        let row = outcome?.0;
+        rows.push(match peak {
+            Some(bytes) => row.with("megabytes", bytes as f64 / 1e6),
+            None => row,
+        });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,40 @@
+//! Processes that look further and further back.
+
+use super::{Axis, COLUMNS, Cell, Experiment, Plot, measured, numbered, ours, recipe, reported};
+use crate::lab::Lab;
+use crate::rows::Row;
+use crate::stand::Stand;
+use crate::{Error, Size};
+
+/// How fast direct influence fades with the lag: slowly, so that long lags exist to be found.
+const DECAY: f64 = 0.1;
+
+pub const MEMORY: Experiment = Experiment {
+    name: "memory",
+    title: "Accuracy over the memory of the process",
+    paper: "F1 above 0.8 up to m = 20, falling towards m = 48",
+    why: "Influence fades by e^-0.1 a lag here, so that distant causes are nearly as strong as near ones; where each of \
+          many causes is weak, few exceed 0.05 nats, and those that do are harder to learn.",
+    cells,
+    run,
+    columns: COLUMNS,
+    plot: Plot { x: "memory", axis: Axis::Linear, series: None, figures: &["f1", "precision", "recall"] },
+    note: None,
+};
+
+fn cells(size: Size) -> Vec<Cell> {
+    numbered(size.pick(
+        &[1.0, 2.0, 4.0],
+        &[2.0, 6.0, 12.0, 20.0],
+        &[2.0, 6.0, 12.0, 20.0],
+        &[2.0, 6.0, 12.0, 20.0, 32.0, 48.0],
+    ))
+}
+
+fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
+    let memory = cell.value as usize;
+    let stand = Stand::new(lab, recipe(lab, lab.size.scale().vocabulary, memory, DECAY, seed))?;
+    let row = Row::new(seed, &[("memory", cell.name.clone())]);
+    let method = ours(lab, &*stand.model, memory, seed);
+    Ok(vec![measured(row, &stand, &method, &reported(lab, &stand)?)?.0])
+}

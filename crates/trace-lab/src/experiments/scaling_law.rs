@@ -1,0 +1,86 @@
+//! How the best threshold moves with the vocabulary.
+
+use trace_core::Intervention;
+
+use super::{Axis, Cell, Experiment, Plot, ours, reported, vocabulary};
+use crate::lab::Lab;
+use crate::rows::{Row, Rows};
+use crate::trial::Trial;
+use crate::{Error, Size};
+
+pub const SCALING_LAW: Experiment = Experiment {
+    name: "scaling-law",
+    title: "The best threshold over the size of the vocabulary",
+    paper: "the staircase's best threshold is 1.72e-2 / V (exponent -0.96)",
+    why: "Random mediators leave the staircase a part of the effect that shrinks as types become more; ours compares what \
+          the truth compares, and its best threshold stays.",
+    cells,
+    run,
+    columns: &["best_threshold", "f1", "epsilon_hat"],
+    plot: Plot {
+        x: "vocabulary",
+        axis: Axis::Logarithmic,
+        series: Some("method"),
+        figures: &["log10_best_threshold"],
+    },
+    note: Some(exponents),
+};
+
+fn cells(size: Size) -> Vec<Cell> {
+    vocabulary::cells(size)
+}
+
+fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
+    let stand = vocabulary::stand(lab, cell, seed)?;
+    let cases = reported(lab, &stand)?;
+    let ours = ours(lab, &*stand.model, lab.size.scale().memory, seed);
+    let mut rows = Vec::new();
+    for (name, method) in [("trace", ours), ("staircase", ours.intervention(Intervention::Staircase))] {
+        let trial = Trial::run(&method, &cases)?;
+        let best = trial.best_threshold();
+        let row = Row::new(seed, &[("method", name.to_owned()), ("vocabulary", cell.name.clone())])
+            .with("best_threshold", best)
+            .with("log10_best_threshold", best.max(1e-12).log10())
+            .with_all(trial.at(best).figures());
+        rows.push(match stand.epsilon_hat() {
+            Some(score) => row.with("epsilon_hat", score),
+            None => row,
+        });
+    }
+    Ok(rows)
+}
+
+/// The exponents that fit the rows best.
+fn exponents(rows: &Rows) -> Option<String> {
+    let fit = |method: &str| {
+        let points: Vec<(f64, f64)> = rows
+            .rows()
+            .iter()
+            .filter(|row| row.key("method") == Some(method))
+            .filter_map(|row| Some((row.key("vocabulary")?.parse::<f64>().ok()?.log10(), row.value("log10_best_threshold")?)))
+            .collect();
+        slope(&points)
+    };
+    let (ours, theirs) = (fit("trace")?, fit("staircase")?);
+    Some(format!("Fitted exponents of the best threshold over V: {theirs:.2} for the staircase, {ours:.2} for ours."))
+}
+
+/// The slope of the least-squares line.
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    let n = points.len() as f64;
+    let (x, y) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+    let spread: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    (spread > 0.0).then(|| points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / spread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::slope;
+
+    #[test]
+    fn a_power_law_has_its_exponent() {
+        let points: Vec<(f64, f64)> = [1.0, 2.0, 3.0].map(|x| (x, 4.0 - 0.96 * x)).to_vec();
+        assert!((slope(&points).unwrap() + 0.96).abs() < 1e-12);
+        assert_eq!(slope(&points[..1]), None);
+    }
+}

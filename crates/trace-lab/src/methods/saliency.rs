@@ -1,0 +1,45 @@
+//! Input × gradient: how steeply the log-probability of the effect changes along the cause's embedding.
+
+use trace_core::{DensityModel, Discovered, Error, EventSequence};
+
+use super::{Kind, Method, Span, graph, without_branches};
+
+/// `‖ embedding ⊙ ∂ log p / ∂ embedding ‖`, of models that have gradients.
+#[derive(Clone, Copy)]
+pub struct Saliency<'m> {
+    /// Which pairs are scored.
+    pub span: Span,
+    /// The model.
+    pub model: &'m dyn DensityModel,
+    /// What a length must exceed.
+    pub threshold: f64,
+}
+
+impl Saliency<'_> {
+    /// The best on sequences of the laboratory that no result is reported on.
+    pub const THRESHOLD: f64 = 0.3;
+}
+
+impl Method for Saliency<'_> {
+    fn kind(&self) -> Kind {
+        Kind::Saliency
+    }
+
+    fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
+        self.span.check(sequence)?;
+        let events = &sequence.events;
+        let reading = self.model.read(events)?;
+        let effects = self.span.effects(events.len());
+        let mut lengths = vec![0.0; effects.clone().sum()];
+        self.model.saliency(events, effects.clone(), &mut lengths)?;
+        let mut rest = lengths.as_slice();
+        let scores: Vec<Vec<f64>> = effects
+            .map(|effect| {
+                let (own, others) = rest.split_at(effect);
+                rest = others;
+                (1..=self.span.lags(effect)).map(|lag| own[effect - lag]).collect()
+            })
+            .collect();
+        Ok(without_branches(graph(sequence, self.span, self.threshold, Some(reading.observed()), &scores)?))
+    }
+}

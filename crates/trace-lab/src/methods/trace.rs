@@ -1,0 +1,18 @@
+//! Our own method, and the paper's: both are [`Discovery`], with one intervention or the other.
+
+use trace_core::{Discovered, Discovery, Error, EventSequence, Intervention};
+
+use super::{Kind, Method};
+
+impl Method for Discovery<'_> {
+    fn kind(&self) -> Kind {
+        match self.settings().intervention {
+            Intervention::Atomic => Kind::Trace,
+            Intervention::Staircase => Kind::Staircase,
+        }
+    }
+
+    fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
+        Self::run(self, sequence)
+    }
+}

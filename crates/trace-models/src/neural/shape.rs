@@ -1,0 +1,101 @@
+//! The shapes that networks usually have here, and how they are usually trained.
+
+use super::NetworkConfig;
+use super::llama::LlamaConfig;
+use super::mamba::MambaConfig;
+use super::recurrent::RecurrentConfig;
+
+/// Events a step. Chosen, like the rate and the shapes, by the study in docs/measurements.md.
+pub const STEP_EVENTS: f64 = 1024.0;
+/// The largest learning rate.
+pub const RATE: f32 = 0.003;
+/// Weight decay.
+pub const DECAY: f32 = 0.1;
+
+/// The architectures that can be trained to predict the next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trainee {
+    /// A Transformer.
+    Llama,
+    /// A selective state-space model.
+    Mamba,
+    /// A gated recurrent network.
+    Gru,
+    /// A long short-term memory.
+    Lstm,
+}
+
+/// The shape of a network, before it is one of an architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Layers.
+    pub layers: usize,
+    /// Numbers in a hidden row.
+    pub width: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Numbers in a head; even.
+    pub head_width: usize,
+    /// Numbers in the feed-forward layer.
+    pub feed_forward: usize,
+}
+
+impl Shape {
+    /// Far fewer weights than there are events to learn from.
+    pub const TINY: Self = Self { layers: 2, width: 64, heads: 4, head_width: 16, feed_forward: 128 };
+    /// For corpora of some hundred thousand events.
+    pub const SMALL: Self = Self { layers: 2, width: 128, heads: 4, head_width: 32, feed_forward: 256 };
+    /// For millions of events: shallow, and wide enough to tell a thousand types apart.
+    pub const BASE: Self = Self { layers: 1, width: 512, heads: 2, head_width: 256, feed_forward: 128 };
+    /// For those who have more time.
+    pub const LARGE: Self = Self { layers: 4, width: 512, heads: 8, head_width: 64, feed_forward: 1024 };
+
+    /// The shape for a corpus: a network should have far fewer weights than there are events to learn from, and a row
+    /// wide enough to tell the types apart.
+    pub const fn for_corpus(types: usize, events: usize) -> Self {
+        if events < 50_000 || types < 50 {
+            Self::TINY
+        } else if events < 500_000 {
+            Self::SMALL
+        } else {
+            Self::BASE
+        }
+    }
+
+    /// A network of this shape over `types` event types and a begin token; `length` is the longest sequence that it
+    /// will be trained on.
+    pub fn network(self, trainee: Trainee, types: usize, length: usize) -> NetworkConfig {
+        let (tokens, width, layers) = (types + 1, self.width, self.layers);
+        let recurrent = RecurrentConfig { tokens, width, layers, norm_epsilon: 1e-6, tied: false };
+        match trainee {
+            Trainee::Gru => NetworkConfig::Gru(recurrent),
+            Trainee::Lstm => NetworkConfig::Lstm(recurrent),
+            Trainee::Mamba => NetworkConfig::Mamba(MambaConfig {
+                tokens,
+                width,
+                layers,
+                state: 16,
+                kernel: 4,
+                inner: 2 * width,
+                step_rank: width.div_ceil(16),
+                norm_epsilon: 1e-5,
+                conv_bias: true,
+                bias: false,
+                tied: false,
+            }),
+            Trainee::Llama => NetworkConfig::Llama(LlamaConfig {
+                tokens,
+                width,
+                layers,
+                heads: self.heads,
+                key_heads: self.heads,
+                head_width: self.head_width,
+                feed_forward: self.feed_forward,
+                rope_theta: 10_000.0,
+                norm_epsilon: 1e-5,
+                tied: false,
+                trained_length: length,
+            }),
+        }
+    }
+}
