@@ -124,7 +124,7 @@ mod tests {
     use super::super::architecture::Architecture;
     use super::super::llama::LlamaConfig;
     use super::super::mamba::MambaConfig;
-    use super::super::model::NeuralModel;
+    use super::super::model::{Facts, NeuralModel};
     use super::super::network::{NetworkConfig, with_trainable};
     use super::super::recurrent::RecurrentConfig;
     use super::super::store::bare_facts;
@@ -218,7 +218,7 @@ mod tests {
                         for (index, weight) in weights.iter_mut().enumerate() {
                             *weight += 0.5 * ((index * 29 % 17) as f32 / 17.0 - 0.5);
                         }
-                        let facts = super::super::model::Facts { types, begin, ..bare_facts(config) };
+                        let facts = Facts { types, begin, ..bare_facts(config) };
                         check(&mut NeuralModel { network, weights, facts, spaces: Mutex::default() });
                     },
                     _network => unreachable!("all have a backward pass")
