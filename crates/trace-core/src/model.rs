@@ -102,6 +102,21 @@ pub trait DensityModel: Send + Sync {
         None
     }
 
+    /// How much each earlier event matters to the prediction of an observed event, by its gradient: for each of
+    /// `positions` and each earlier position `j` the length (L2 norm) of
+    /// `embedding(x_j) ⊙ ∂ log P(x_position | x_<position) / ∂ embedding(x_j)`, also known as input × gradient.
+    ///
+    /// `out` holds `position` numbers for each position, one position after the other: those of events
+    /// `0 .. position`, in order. The first position has none. `events` reaches at least to `positions.end`; all ids are
+    /// below `V`. The numbers of a position do not depend on the range it is asked with, up to rounding, nor on the
+    /// number of threads. [`set_max_memory`](Self::set_max_memory) does not bound what it takes; shorter ranges take
+    /// less room for `out`.
+    ///
+    /// A model that has no gradients answers with an error.
+    fn saliency(&self, _events: &[EventId], _positions: Range<usize>, _out: &mut [f64]) -> Result<(), ModelError> {
+        Err(ModelError::without_gradients(self.backbone()))
+    }
+
     /// How well the model predicts, as far as that is known.
     fn fitness(&self) -> Fitness {
         Fitness::default()

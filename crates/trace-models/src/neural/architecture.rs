@@ -55,9 +55,29 @@ pub(crate) trait Architecture: Send + Sync {
 
 /// A network with a backward pass.
 pub(crate) trait Trainable: Architecture {
-    /// After a forward pass with [`Past::Training`]: adds the gradient of all weights but the head's, from that of
-    /// the hidden rows. `d_hidden` is used up.
-    fn backward(&self, weights: &[f32], rows: &Rows, tape: &mut Self::Tape, d_hidden: &mut [f32], gradient: &mut [f32]);
+    /// After a forward pass with [`Past::Training`]: the gradient of the embedded rows, from that of the hidden rows.
+    /// Adds that of all weights but the tables'. `d_hidden` is used up.
+    fn back_to_rows<'t>(
+        &self,
+        weights: &[f32],
+        rows: &Rows,
+        tape: &'t mut Self::Tape,
+        d_hidden: &mut [f32],
+        gradient: &mut [f32],
+    ) -> &'t [f32];
+
+    /// The same for all weights but the head's: the table of embeddings too.
+    fn backward(
+        &self,
+        weights: &[f32],
+        rows: &Rows,
+        tape: &mut Self::Tape,
+        d_hidden: &mut [f32],
+        gradient: &mut [f32],
+    ) {
+        let d_rows = self.back_to_rows(weights, rows, tape, d_hidden, gradient);
+        back_embed(&mut gradient[self.embedding()], d_rows, &rows.tokens, self.width());
+    }
 }
 
 /// Sizes a buffer for a pass; its old numbers stay, for they are overwritten.
@@ -76,7 +96,7 @@ pub(crate) fn embed(out: &mut [f32], table: &[f32], tokens: &[u32], width: usize
 }
 
 /// Adds the gradient of embedded rows to that of the table.
-pub(crate) fn back_embed(d_table: &mut [f32], d_out: &[f32], tokens: &[u32], width: usize) {
+fn back_embed(d_table: &mut [f32], d_out: &[f32], tokens: &[u32], width: usize) {
     for (row, token) in d_out.chunks_exact(width).zip(tokens) {
         crate::kernels::single::add(&mut d_table[*token as usize * width..][..width], row);
     }

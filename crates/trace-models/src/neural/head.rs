@@ -55,6 +55,26 @@ pub(crate) fn loss_and_gradient(
     sum
 }
 
+/// From hidden rows to the gradient, by each, of its target's log-probability among the first `types` tokens.
+pub(crate) fn back_log_probability(
+    hidden: &mut [f32],
+    head: &[f32],
+    (width, types): (usize, usize),
+    targets: &[u32],
+    logits: &mut Vec<f32>,
+) {
+    let head = &head[..types * width];
+    let logits = room(logits, targets.len() * types);
+    linear::forward(logits, Old::Replace, hidden, head, (width, types));
+    cross_entropy(logits, types, targets, -1.0);
+    for (row, target) in logits.chunks_exact_mut(types).zip(targets) {
+        // The difference of 1 and a near-certain event's probability has no digits left; the sum of the others has.
+        row[*target as usize] = 0.0;
+        row[*target as usize] = -row.iter().map(|other| f64::from(*other)).sum::<f64>() as f32;
+    }
+    linear::back_input(hidden, Old::Replace, logits, head, (width, types));
+}
+
 /// All logits of rows.
 pub(crate) fn logits(hidden: &[f32], head: &[f32], (width, tokens): (usize, usize), out: &mut [f32]) {
     linear::forward(out, Old::Replace, hidden, head, (width, tokens));

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
+use super::architecture::{Architecture, Past, Trainable, embed, room};
 use super::attention::{self, Cache, Heads, Rotary, Turns};
 use super::layout::{Layout, Role, Start};
 use super::linear;
@@ -381,7 +381,14 @@ impl Architecture for Llama {
 }
 
 impl Trainable for Llama {
-    fn backward(&self, weights: &[f32], rows: &Rows, tape: &mut Tape, d_hidden: &mut [f32], gradient: &mut [f32]) {
+    fn back_to_rows<'t>(
+        &self,
+        weights: &[f32],
+        rows: &Rows,
+        tape: &'t mut Tape,
+        d_hidden: &mut [f32],
+        gradient: &mut [f32],
+    ) -> &'t [f32] {
         let (n, width, inner) = (rows.len(), self.config.width, self.config.feed_forward);
         let heads = &self.heads;
         let d_x = room(&mut tape.scratch, n * width);
@@ -425,6 +432,6 @@ impl Trainable for Llama {
             let (input, inverse) = (&kept.input[..n * width], &kept.inverse[..n]);
             single::back_rms_norm(d_x, &mut gradient[gain.clone()], d_norm, input, inverse, &weights[gain]);
         }
-        back_embed(&mut gradient[self.embedding.clone()], d_x, &rows.tokens, width);
+        d_x
     }
 }

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
+use super::architecture::{Architecture, Past, Trainable, embed, room};
 use super::layout::{Layout, Role, Start};
 use super::linear;
 use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
@@ -466,7 +466,14 @@ impl Architecture for Mamba {
 }
 
 impl Trainable for Mamba {
-    fn backward(&self, weights: &[f32], rows: &Rows, tape: &mut Tape, d_hidden: &mut [f32], gradient: &mut [f32]) {
+    fn back_to_rows<'t>(
+        &self,
+        weights: &[f32],
+        rows: &Rows,
+        tape: &'t mut Tape,
+        d_hidden: &mut [f32],
+        gradient: &mut [f32],
+    ) -> &'t [f32] {
         let MambaConfig { width, inner, kernel, step_rank, .. } = self.config;
         let (n, shape) = (rows.len(), self.shape);
         let d_x = room(&mut tape.d_x, n * width);
@@ -556,7 +563,7 @@ impl Trainable for Mamba {
             let (input, inverse) = (&kept.input[..n * width], &kept.inverse[..n]);
             single::back_rms_norm(d_x, &mut gradient[gain.clone()], d_norm, input, inverse, &weights[gain]);
         }
-        back_embed(&mut gradient[self.embedding.clone()], d_x, &rows.tokens, width);
+        d_x
     }
 }
 

@@ -3,7 +3,7 @@
 //! One file an architecture ([`llama`], …), written as functions over slices on the kernels of this crate; the same
 //! forward pass trains, reads and scores branches. What they share: `layout` says where each tensor lies in one flat
 //! buffer, `rows` what goes through a network at once, `head` turns hidden rows into losses and scores, `model` makes a
-//! network a density model, `store` puts it into a folder, `train` fits it to a corpus, and `network` knows them all.
+//! network a density model, `saliency` asks it for gradients, `store` puts it into a folder, `train` fits it to a corpus, and `network` knows them all.
 
 pub(crate) mod architecture;
 mod attention;
@@ -20,6 +20,7 @@ mod network;
 pub mod recurrent;
 mod rows;
 pub mod shape;
+mod saliency;
 mod store;
 pub mod train;
 

@@ -18,8 +18,9 @@ use trace_core::{Branches, DensityModel, EntryMut, EventId, EventScore, Measure,
 
 use super::architecture::{Architecture, Past};
 use super::head::{self, TileRoom};
-use super::network::NetworkConfig;
+use super::network::{NetworkConfig, with_trainable};
 use super::rows::Rows;
+use super::saliency::{self, Effects};
 
 /// Rows of a pass unless memory is short.
 const PASS_ROWS: usize = 1024;
@@ -217,6 +218,19 @@ impl<A: Architecture> DensityModel for NeuralModel<A> {
 
     fn frequencies(&self) -> Option<&[f64]> {
         self.facts.frequencies.as_deref()
+    }
+
+    fn saliency(&self, events: &[EventId], positions: Range<usize>, out: &mut [f64]) -> Result<(), ModelError> {
+        let tokens = self.tokens(&events[..positions.end]);
+        let effects = Effects { tokens: &tokens, begin: self.shift(), types: self.facts.types, positions };
+        with_trainable!(
+            &self.facts.config,
+            network => {
+                saliency::fill(&network, &self.weights, &effects, out);
+                Ok(())
+            },
+            _network => Err(ModelError::without_gradients(self.backbone()))
+        )
     }
 
     fn fitness(&self) -> Fitness {

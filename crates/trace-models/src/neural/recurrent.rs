@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
-use super::architecture::{Architecture, Past, Trainable, back_embed, embed, room};
+use super::architecture::{Architecture, Past, Trainable, embed, room};
 use super::layout::{Layout, Role, Start};
 use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Order, Rows};
@@ -428,7 +428,14 @@ impl<C: Cell> Architecture for Recurrent<C> {
 }
 
 impl<C: Cell> Trainable for Recurrent<C> {
-    fn backward(&self, weights: &[f32], rows: &Rows, tape: &mut Tape, d_hidden: &mut [f32], gradient: &mut [f32]) {
+    fn back_to_rows<'t>(
+        &self,
+        weights: &[f32],
+        rows: &Rows,
+        tape: &'t mut Tape,
+        d_hidden: &mut [f32],
+        gradient: &mut [f32],
+    ) -> &'t [f32] {
         let (n, width) = (rows.len(), self.config.width);
         let own = C::OWN * width;
         let d_x = room(&mut tape.d_x, n * width);
@@ -479,7 +486,7 @@ impl<C: Cell> Trainable for Recurrent<C> {
                 single::add(d_bias, &bias[part.kept * width..][..size]);
             }
         }
-        back_embed(&mut gradient[self.embedding.clone()], d_x, &rows.tokens, width);
+        d_x
     }
 }
 

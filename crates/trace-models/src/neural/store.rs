@@ -67,7 +67,12 @@ pub(crate) fn bare<A: Architecture + 'static>(
     network: A,
     weights: Vec<f32>,
 ) -> Box<dyn NeuralNetwork> {
-    let facts = Facts {
+    Box::new(NeuralModel { network, weights, facts: bare_facts(config), spaces: Mutex::default() })
+}
+
+/// Every token is an event, and nothing else is known.
+pub(super) fn bare_facts(config: &NetworkConfig) -> Facts {
+    Facts {
         config: config.clone(),
         types: config.tokens(),
         event_tokens: (0..config.tokens() as u32).collect(),
@@ -76,8 +81,7 @@ pub(crate) fn bare<A: Architecture + 'static>(
         frequencies: None,
         fitness: Fitness::default(),
         max_memory: None,
-    };
-    Box::new(NeuralModel { network, weights, facts, spaces: Mutex::default() })
+    }
 }
 
 /// Tokens in the order in which the model has them: events, then special tokens.
