@@ -9,7 +9,7 @@ mod report;
 
 use std::path::PathBuf;
 
-pub use bench::{BenchCommand, ReadArgs, ScaleArgs, SpeedArgs};
+pub use bench::{BenchCommand, LabArgs, ReadArgs, ScaleArgs, SpeedArgs};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use compare::CompareArgs;
 pub use explain::ExplainArgs;
@@ -17,6 +17,7 @@ pub use fleet::{FleetArgs, LogFormat};
 pub use log::{LogArgs, LogCommand, LogInfoArgs};
 pub use report::ReportArgs;
 use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
+use trace_lab::methods::Kind;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -286,6 +287,9 @@ pub struct DiscoverArgs {
     /// Only these sequences; may be given several times. Sequences of a plain text log are called by their line number
     #[arg(long = "case", value_name = "ID")]
     pub cases: Vec<String>,
+    /// Our own method, or one to compare it with (docs/methods.md); attention needs a model trained with --backbone bert
+    #[arg(long = "method", value_enum, default_value_t = MethodFlag::Trace, value_name = "NAME")]
+    pub kind: MethodFlag,
     #[command(flatten)]
     pub method: MethodArgs,
     /// What is known beforehand about which types can cause which (TOML; docs/formats.md says how)
@@ -312,6 +316,46 @@ pub struct DiscoverArgs {
     /// Continue an interrupted run
     #[arg(long)]
     pub resume: bool,
+}
+
+/// Methods by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MethodFlag {
+    /// Replace one event, keep the others, compare what follows
+    Trace,
+    /// The paper's construction, which also replaces what lies between cause and effect
+    Staircase,
+    /// The difference between the effect's probabilities with the cause and without
+    Granger,
+    /// Shapley values, by sampled orders
+    Shapley,
+    /// Input × gradient; needs a network
+    Saliency,
+    /// Attention weights of a masked model
+    Attention,
+    /// How often a type directly follows another in the log
+    Bigram,
+    /// The most frequent types cause everything
+    Frequency,
+    /// Guesses
+    Random,
+}
+
+impl MethodFlag {
+    /// The laboratory's name for it.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Trace => Kind::Trace,
+            Self::Staircase => Kind::Staircase,
+            Self::Granger => Kind::Granger,
+            Self::Shapley => Kind::Shapley,
+            Self::Saliency => Kind::Saliency,
+            Self::Attention => Kind::Attention,
+            Self::Bigram => Kind::Bigram,
+            Self::Frequency => Kind::Frequency,
+            Self::Random => Kind::Random,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -30,11 +30,14 @@ pub enum CountOrWord {
 /// The settings that made a result. Results are comparable when these are equal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResultSettings {
-    /// `atomic` or `staircase`.
+    /// The rival method that made the result, where it was not our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// `atomic` or `staircase`; `none` for methods that replace nothing.
     pub intervention: String,
-    /// `uniform`, `unigram` or `model`.
+    /// `uniform`, `unigram` or `model`; `none` for methods that replace nothing.
     pub proposal: String,
-    /// `event` or `full`.
+    /// `event` or `full`; `none` for methods that compare no distributions.
     pub divergence: String,
     /// `observed` or `sampled`.
     pub history: String,
@@ -65,6 +68,7 @@ impl ResultSettings {
     pub fn new(plan: &Plan) -> Self {
         let word = |word: &str| word.to_owned();
         Self {
+            method: None,
             intervention: word(match plan.intervention {
                 Intervention::Atomic => "atomic",
                 Intervention::Staircase => "staircase",

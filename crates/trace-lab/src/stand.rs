@@ -13,6 +13,7 @@ use trace_core::random::{Purpose, Streams};
 use trace_core::theory::Fitness;
 use trace_core::{DensityModel, Error as CoreError, EventId, EventSequence, Vocabulary};
 use trace_models::fleet::{Design, FleetLog, FleetSpec};
+use trace_models::neural::Encoder;
 use trace_models::neural::shape::{Shape, Trainee};
 use trace_models::ngram::{self, NgramSpec};
 use trace_models::{Process, ProcessSpec, write_folder};
@@ -245,6 +246,21 @@ impl Stand {
         }
         steps.sort_unstable();
         steps.into_iter().map(|step| Ok((step, trace_models::open(&folder.join(step.to_string()))?.model))).collect()
+    }
+
+    /// A masked encoder of the same size, trained on the same events.
+    pub fn encoder(&self, lab: &Lab<'_>) -> Result<Encoder, Error> {
+        let folder = lab.folder.join("backbones").join(format!("{}-bert", self.recipe.name()));
+        if !folder.exists() {
+            lab.say(&format!("training a masked encoder on {} events ({})", self.recipe.events, self.recipe.name()));
+            let Backbone::Network(_, shape) = self.recipe.backbone else {
+                return Err(Error::Output("a masked encoder needs the shape of a network".to_owned()));
+            };
+            let config = shape.encoder(self.world.oracle().vocabulary_size(), self.recipe.length);
+            let corpus = self.recipe.corpus(lab, &self.world)?;
+            train::network(lab, &self.world, &config, &corpus, &folder, &[])?;
+        }
+        Ok(trace_models::open_encoder(&folder)?.encoder)
     }
 
     /// Sequences that are reported.

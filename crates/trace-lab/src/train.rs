@@ -61,7 +61,7 @@ pub fn network(
         config.fresh_state(SEED, spec.optimiser)
     };
     let mut record = ModelRecord { event_counts: Some(survey.counts.clone()), ..ModelRecord::default() };
-    record.special_tokens.insert("begin".to_owned(), config.tokens() as u32 - 1);
+    record.special_tokens.insert(config.last_token().to_owned(), config.tokens() as u32 - 1);
     let save = |folder: &Path, weights: &[f32], record: ModelRecord| {
         write_folder(folder, |folder| config.save(folder, weights, &world.vocabulary(), record))
     };
@@ -93,7 +93,11 @@ pub fn network(
     let record = ModelRecord {
         held_out_loss: trained.held_out_loss,
         unigram_loss: survey.unigram_loss,
-        entropy: Some(process_entropy(world, &survey.held_out)?),
+        // What the past leaves open is no bound for a model that sees both sides.
+        entropy: match config.last_token() {
+            "begin" => Some(process_entropy(world, &survey.held_out)?),
+            _ => None,
+        },
         training,
         ..record.clone()
     };

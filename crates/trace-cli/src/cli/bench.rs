@@ -14,6 +14,75 @@ pub enum BenchCommand {
     Scale(ScaleArgs),
     /// Reading a large CSV log, beside Polars
     Read(ReadArgs),
+    /// Every method on the same backbone: the paper's first table
+    Table1(LabArgs),
+    /// Accuracy over the size of the vocabulary
+    Vocabulary(LabArgs),
+    /// Accuracy along training
+    Epsilon(LabArgs),
+    /// Accuracy and memory over the length of the sequence
+    Length(LabArgs),
+    /// Accuracy over the memory of the process
+    Memory(LabArgs),
+    /// Accuracy over the number of replacements
+    Particles(LabArgs),
+    /// Accuracy over the threshold
+    Threshold(LabArgs),
+    /// The best threshold over the size of the vocabulary
+    ScalingLaw(LabArgs),
+    /// Accuracy where a share of events is replaced by random ones
+    Noise(LabArgs),
+    /// Accuracy where a share of events is missing
+    Drops(LabArgs),
+    /// Different backbones at equal data
+    Backbones(LabArgs),
+    /// A vehicle fleet with named trouble codes
+    Vehicle(LabArgs),
+    /// All experiments of the paper, and a page of results
+    All(LabArgs),
+}
+
+impl BenchCommand {
+    /// The name of the experiment, `all`, or none.
+    pub const fn experiment(&self) -> Option<(&'static str, &LabArgs)> {
+        Some(match self {
+            Self::Speed(_) | Self::Scale(_) | Self::Read(_) => return None,
+            Self::Table1(args) => ("table1", args),
+            Self::Vocabulary(args) => ("vocabulary", args),
+            Self::Epsilon(args) => ("epsilon", args),
+            Self::Length(args) => ("length", args),
+            Self::Memory(args) => ("memory", args),
+            Self::Particles(args) => ("particles", args),
+            Self::Threshold(args) => ("threshold", args),
+            Self::ScalingLaw(args) => ("scaling-law", args),
+            Self::Noise(args) => ("noise", args),
+            Self::Drops(args) => ("drops", args),
+            Self::Backbones(args) => ("backbones", args),
+            Self::Vehicle(args) => ("vehicle", args),
+            Self::All(args) => ("all", args),
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "What is finished is kept in the folder; the same command goes on where it stopped.\n\n\
+                  Example:\n  trace bench table1 --quick --out results")]
+pub struct LabArgs {
+    /// Folder of results, and of the backbones that experiments share
+    #[arg(long, value_name = "DIR", default_value = "bench-results")]
+    pub out: PathBuf,
+    /// Small: all experiments within twenty minutes on two cores
+    #[arg(long, conflicts_with_all = ["full", "mini"])]
+    pub quick: bool,
+    /// As large as the paper's: days on two cores
+    #[arg(long, conflicts_with = "mini")]
+    pub full: bool,
+    /// Tiny, for tests
+    #[arg(long, hide = true)]
+    pub mini: bool,
+    /// Processes, each with a backbone of its own, to take mean and spread over [default: by size]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub seeds: Option<u64>,
 }
 
 #[derive(Debug, Args)]

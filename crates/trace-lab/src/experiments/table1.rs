@@ -63,9 +63,8 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
                 [("truth", (*truth).to_owned()), ("threshold", rule.to_owned()), ("method", cell.name.clone())]
             };
             let (row, trial) = measured(Row::new(seed, &keys("its own")), &stand, method, cases)?;
-            let own = method_threshold(method, cases)?;
             let fit = stand.epsilon_hat().map(|score| ("epsilon_hat".to_owned(), score));
-            rows.push(row.with("used_threshold", own));
+            rows.push(row.with("used_threshold", method.threshold()));
             rows.push(
                 Row::new(seed, &keys("chosen on other sequences"))
                     .with_all(trial.at(best).figures())
@@ -74,14 +73,6 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
             );
         }
         Ok(rows)
-    })
-}
-
-/// The threshold that a method uses by itself.
-fn method_threshold(method: &dyn Method, cases: &[Case]) -> Result<f64, Error> {
-    Ok(match cases.first() {
-        Some(case) => method.run(&case.sequence)?.graph.threshold(),
-        None => 0.0,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Attention weights as a graph: what the deepest layer of an encoder, trained to fill in masked events, looks at.
 
 use trace_core::{Discovered, Error, EventId, EventSequence, ModelError};
+use trace_models::neural::Encoder;
 
 use super::{Kind, Method, Span, graph, without_branches};
 
@@ -9,6 +10,12 @@ pub trait Attends: Send + Sync {
     /// The weights of the deepest layer, averaged over heads: a row for each position that attends, with a number for
     /// each position attended to.
     fn attention(&self, events: &[EventId]) -> Result<Vec<f32>, ModelError>;
+}
+
+impl Attends for Encoder {
+    fn attention(&self, events: &[EventId]) -> Result<Vec<f32>, ModelError> {
+        Self::attention(self, events).map_err(ModelError::new)
+    }
 }
 
 /// How much the effect attends to the cause.
@@ -30,6 +37,10 @@ impl Attention<'_> {
 impl Method for Attention<'_> {
     fn kind(&self) -> Kind {
         Kind::Attention
+    }
+
+    fn threshold(&self) -> f64 {
+        self.threshold
     }
 
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {

@@ -51,6 +51,10 @@ impl Method for Bigram {
         Kind::Bigram
     }
 
+    fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         self.span.check(sequence)?;
         let events = &sequence.events;

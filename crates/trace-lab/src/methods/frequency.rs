@@ -28,16 +28,15 @@ impl Frequency {
         });
         Self { span, shares, threshold }
     }
-
-    /// What a type's share must exceed.
-    pub const fn threshold(&self) -> f64 {
-        self.threshold
-    }
 }
 
 impl Method for Frequency {
     fn kind(&self) -> Kind {
         Kind::Frequency
+    }
+
+    fn threshold(&self) -> f64 {
+        self.threshold
     }
 
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {

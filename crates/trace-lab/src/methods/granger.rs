@@ -24,6 +24,10 @@ impl Method for Granger<'_> {
         Kind::Granger
     }
 
+    fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         let found = self.discovery.run(sequence)?;
         let mut pairs = found.graph.pairs().to_vec();

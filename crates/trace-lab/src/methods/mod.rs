@@ -27,6 +27,9 @@ pub trait Method: Send + Sync {
     /// Its name.
     fn kind(&self) -> Kind;
 
+    /// What a score must exceed.
+    fn threshold(&self) -> f64;
+
     /// Scores every pair; those above the threshold are edges.
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error>;
 }

@@ -27,6 +27,10 @@ impl Method for Random {
         Kind::Random
     }
 
+    fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         self.span.check(sequence)?;
         let streams = Streams::new(self.seed, &sequence.id);

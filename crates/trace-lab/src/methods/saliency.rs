@@ -25,6 +25,10 @@ impl Method for Saliency<'_> {
         Kind::Saliency
     }
 
+    fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         self.span.check(sequence)?;
         let events = &sequence.events;

@@ -99,6 +99,10 @@ impl Method for Shapley<'_> {
         Kind::Shapley
     }
 
+    fn threshold(&self) -> f64 {
+        self.threshold
+    }
+
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         self.span.check(sequence)?;
         let reading = self.model.read(&sequence.events)?;

@@ -12,6 +12,10 @@ impl Method for Discovery<'_> {
         }
     }
 
+    fn threshold(&self) -> f64 {
+        self.plan().map_or(f64::NAN, |plan| plan.threshold)
+    }
+
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         Self::run(self, sequence)
     }

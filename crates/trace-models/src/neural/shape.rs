@@ -1,6 +1,7 @@
 //! The shapes that networks usually have here, and how they are usually trained.
 
 use super::NetworkConfig;
+use super::bert::BertConfig;
 use super::llama::LlamaConfig;
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
@@ -60,6 +61,20 @@ impl Shape {
         } else {
             Self::BASE
         }
+    }
+
+    /// A masked encoder of this shape over `types` event types and a mask token.
+    pub const fn encoder(self, types: usize, length: usize) -> NetworkConfig {
+        NetworkConfig::Bert(BertConfig {
+            tokens: types + 1,
+            width: self.width,
+            layers: self.layers,
+            heads: self.heads,
+            feed_forward: self.feed_forward,
+            positions: length,
+            token_types: 1,
+            norm_epsilon: 1e-12,
+        })
     }
 
     /// A network of this shape over `types` event types and a begin token; `length` is the longest sequence that it

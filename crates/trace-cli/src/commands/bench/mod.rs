@@ -1,5 +1,6 @@
 //! `trace bench`: measurements that the documentation cites.
 
+mod lab;
 mod read;
 mod reference;
 mod scale;
@@ -15,10 +16,14 @@ use trace_models::neural::{NetworkConfig, NeuralNetwork};
 use crate::cli::BenchCommand;
 
 pub fn run(command: &BenchCommand, quiet: bool) -> anyhow::Result<()> {
+    if let Some((name, args)) = command.experiment() {
+        return lab::run(name, args, quiet);
+    }
     match command {
-        BenchCommand::Speed(args) => speed::run(args, quiet),
         BenchCommand::Scale(args) => scale::run(args, quiet),
         BenchCommand::Read(args) => read::run(args, quiet),
+        BenchCommand::Speed(args) => speed::run(args, quiet),
+        _ => Ok(()),
     }
 }
 

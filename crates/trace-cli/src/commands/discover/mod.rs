@@ -1,16 +1,17 @@
 //! `trace discover`: the causal graph of every sequence of a log.
 
 mod checkpoint;
+mod method;
 mod pipeline;
 mod resume;
 
 use std::path::{Path, PathBuf};
 
-use trace_core::{Discovery, EventSequence, Position, Verdict};
+use trace_core::{Discovery, EventSequence, Knowledge, Lag, Verdict};
 use trace_io::log::{EventLog, Unknown};
 use trace_io::output::{PartialFile, check_writable, partial_path, same_file};
 use trace_io::population::PopulationFile;
-use trace_io::result::{ResultModel, ResultOptions, ResultSettings};
+use trace_io::result::{ResultModel, ResultOptions};
 
 use self::pipeline::{Ended, Job, Outcome, State};
 use self::resume::Found;
@@ -23,10 +24,12 @@ use crate::progress::{Progress, say};
 
 pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
     let (out, population) = check_paths(args)?;
-    let opened = trace_models::open(&args.model)?;
-    let trained_length = opened.model.trained_length();
-    let mut opened = device::place(opened, &args.model, &args.device)?;
-    let plan = Discovery::with_settings(&*opened.model, args.method.settings()).plan()?;
+    method::check_flags(args)?;
+    let mut source = method::open(args.kind.kind(), &args.model)?;
+    let trained_length = source.model.model.trained_length();
+    source.model = device::place(source.model, &args.model, &args.device)?;
+    let plan = Discovery::with_settings(&*source.model.model, method::settings(args)).plan()?;
+    let opened = &mut source.model;
     let unknown = match args.unknown {
         UnknownEvents::Error => Unknown::Refuse,
         UnknownEvents::Skip => Unknown::Skip,
@@ -43,14 +46,13 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> anyhow::Result<()> {
         set.map_err(|error| Failure::usage(format!("--max-memory: {error}")))?;
     }
 
-    let mut discovery = Discovery::with_settings(&*opened.model, args.method.settings());
-    let mut settings = ResultSettings::new(&plan);
-    if let Some((knowledge, hash)) = &knowledge {
-        discovery = discovery.knowledge(knowledge);
-        settings.knowledge = Some(hash.clone());
-    }
+    let known = knowledge.as_ref().map(|(knowledge, _)| knowledge);
+    let (method, mut settings) = method::build(args, &source, &plan, &log, known)?;
+    settings.knowledge = knowledge.as_ref().map(|(_, hash)| hash.clone());
+    let opened = &source.model;
     let job = Job {
-        discovery,
+        method,
+        knowledge: known,
         log: &log,
         settings,
         model: ResultModel::new(&*opened.model, Some(opened.fingerprint.clone())),
@@ -209,8 +211,10 @@ fn describe(job: &Job<'_>, state: &State, out: &Path, short: usize, seconds: f64
     if skipped > 0 {
         text += &format!("; {skipped} events the model does not know were left out");
     }
-    let open = |sequence: &EventSequence, (cause, effect)| {
-        job.discovery.verdict(sequence, Position(cause), Position(effect)) != Verdict::Excluded
+    let open = |sequence: &EventSequence, (cause, effect): (u32, u32)| {
+        let event = |position: u32| sequence.events[position as usize];
+        let verdict = |known: &Knowledge| known.verdict(event(cause), event(effect), Lag(effect - cause));
+        job.knowledge.map(verdict) != Some(Verdict::Excluded)
     };
     let count = |sequence: &EventSequence| {
         let pairs = job.settings.tested_pairs(sequence.events.len());

@@ -14,10 +14,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use trace_core::{Discovered, Discovery, PopulationGraph, Vocabulary};
+use trace_core::{Discovered, Knowledge, PopulationGraph, Vocabulary};
 use trace_io::log::EventLog;
 use trace_io::output::PartialFile;
 use trace_io::result::{ResultLine, ResultModel, ResultOptions, ResultSettings};
+use trace_lab::methods::Method;
 
 use super::checkpoint;
 use crate::interrupt;
@@ -33,7 +34,8 @@ const MOST_WAITING: usize = 4096;
 
 /// What is to be done.
 pub struct Job<'j> {
-    pub discovery: Discovery<'j>,
+    pub method: Box<dyn Method + 'j>,
+    pub knowledge: Option<&'j Knowledge>,
     pub log: &'j EventLog,
     pub settings: ResultSettings,
     pub model: ResultModel,
@@ -45,7 +47,7 @@ pub struct Job<'j> {
 impl Job<'_> {
     fn run(&self, index: usize) -> anyhow::Result<(String, Discovered)> {
         let sequence = &self.log.sequences[index];
-        let found = self.discovery.run(sequence).with_context(|| {
+        let found = self.method.run(sequence).with_context(|| {
             format!("{}: line {}: sequence {:?}", self.log.name, self.log.lines[index], sequence.id)
         })?;
         let mut line =
