@@ -27,6 +27,8 @@ pub enum Purpose {
     Weights = 7,
     /// The order of training sequences.
     Shuffle = 8,
+    /// What a masked model is asked about in training.
+    Mask = 9,
 }
 
 /// Keys that all streams of one sequence share.
