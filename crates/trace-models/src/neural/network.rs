@@ -73,6 +73,13 @@ macro_rules! with_network {
         $crate::neural::network::with_kind!($config, $network => $body, $network => $body, $masked => $hidden)
     };
 }
+
+/// Runs `$body` with `$network` as the network of a config of any kind.
+macro_rules! with_any {
+    ($config:expr, $network:ident => $body:expr) => {
+        with_network!($config, $network => $body, $network => $body)
+    };
+}
 pub(crate) use {with_kind, with_network};
 
 /// Why a masked model cannot be used as a density model.
@@ -180,12 +187,12 @@ impl NetworkConfig {
 
     /// How many numbers the network is made of.
     pub fn parameters(&self) -> usize {
-        with_network!(self, network => network.layout().len(), encoder => encoder.layout().len())
+        with_any!(self, network => network.layout().len())
     }
 
     /// Where each tensor lies in the weights.
     pub fn layout(&self) -> Layout {
-        with_network!(self, network => network.layout().clone(), encoder => encoder.layout().clone())
+        with_any!(self, network => network.layout().clone())
     }
 
     /// The mean loss over windows of tokens, of which each but the first is predicted, and its gradient.
@@ -232,7 +239,7 @@ impl NetworkConfig {
         let layout = self.layout();
         let entries = layout.entries().iter();
         let tables: usize = entries.filter(|entry| entry.role == Role::Table).map(|entry| entry.range().len()).sum();
-        let width = with_network!(self, network => network.width(), encoder => encoder.width());
+        let width = with_any!(self, network => network.width());
         let attended = match self {
             Self::Llama(config) => config.layers * config.heads * config.head_width,
             Self::Gpt2(config) => config.layers * config.width,
@@ -244,11 +251,11 @@ impl NetworkConfig {
 
     /// A run that has not begun.
     pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
-        let weights = with_network!(self, network => {
+        let weights = with_any!(self, network => {
             let mut weights = network.layout().draw(seed);
             network.begin(&mut weights);
             weights
-        }, encoder => encoder.layout().draw(seed));
+        });
         TrainState::new(weights, optimiser)
     }
 
