@@ -16,7 +16,9 @@ evidence, in both directions:
 
 `expected.json` is {"tokens": [[id, ...], ...], "logits": [[[number, ...], ...], ...]}: for each sequence one row a
 position, one number a token of the vocabulary; the row of position t depends on tokens 0 to t and predicts token t + 1.
-No begin token is added. The arithmetic is float32 on one thread, whatever type the weights are stored in; numbers are
+No begin token is added. Of a masked model, whose row of position t depends on all tokens and names the one at t, the
+file also has "attention": for each sequence the weights of the deepest layer averaged over heads, a row for each position
+that attends. The arithmetic is float32 on one thread, whatever type the weights are stored in; numbers are
 rounded to 7 significant digits.
 
 What `write` makes:
@@ -30,6 +32,7 @@ What `write` makes:
     mamba           Mamba with the settings of the published models: tied head, biased convolution
     mamba-untied    head of its own, biased projections, convolution without bias
     gru, lstm       this project's own recurrent checkpoints, for which Transformers has no class
+    bert            BERT with its masked-language head: the published settings, hence two token types
 
 The folders `trained-BACKBONE` beside them are the other direction. They were made with
 
@@ -52,6 +55,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import (
     AutoModelForCausalLM,
+    BertConfig,
+    BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
@@ -143,8 +148,9 @@ def load(folder):
     config = json.loads((folder / "config.json").read_text())
     if config["model_type"] in Recurrent.CELLS:
         return load_recurrent(folder, config)
+    kind = BertForMaskedLM if config["model_type"] == "bert" else AutoModelForCausalLM
     # Converting after loading would also round the RoPE frequencies to the stored type; asking for the type does not.
-    model, info = AutoModelForCausalLM.from_pretrained(
+    model, info = kind.from_pretrained(
         folder,
         dtype=torch.float32,
         attn_implementation="eager",
@@ -177,16 +183,31 @@ def logits_of(model, tokens):
     return [row[0] for row in rows]
 
 
-def write_expected(path, tokens, logits):
+def attention_of(model, tokens):
+    """The deepest layer's attention weights of a masked model, averaged over heads; nothing of any other model."""
+    if not isinstance(model, BertForMaskedLM):
+        return None
+    with torch.inference_mode():
+        outputs = [model(torch.tensor([sequence]), output_attentions=True) for sequence in tokens]
+    return [output.attentions[-1][0].mean(dim=0) for output in outputs]
+
+
+def write_expected(path, tokens, logits, attention=None):
     def rounded(tensor):
         return [[float(f"{value:.7g}") for value in row] for row in tensor.tolist()]
 
     # One line a row keeps the differences between two versions of the file readable.
-    sequences = []
-    for tensor in logits:
-        assert torch.isfinite(tensor).all(), f"{path}: not all logits are finite"
-        sequences.append("  [\n" + ",\n".join("   " + json.dumps(row) for row in rounded(tensor)) + "\n  ]")
-    path.write_text(f'{{\n "tokens": {json.dumps(tokens)},\n "logits": [\n' + ",\n".join(sequences) + "\n ]\n}\n")
+    def block(tensors):
+        sequences = []
+        for tensor in tensors:
+            assert torch.isfinite(tensor).all(), f"{path}: not all numbers are finite"
+            sequences.append("  [\n" + ",\n".join("   " + json.dumps(row) for row in rounded(tensor)) + "\n  ]")
+        return "[\n" + ",\n".join(sequences) + "\n ]"
+
+    text = f'{{\n "tokens": {json.dumps(tokens)},\n "logits": {block(logits)}'
+    if attention is not None:
+        text += f',\n "attention": {block(attention)}'
+    path.write_text(text + "\n}\n")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -248,6 +269,20 @@ def mamba(**changes):
     return MambaForCausalLM(MambaConfig(**{**settings, **changes}))
 
 
+def bert():
+    return BertForMaskedLM(
+        BertConfig(
+            vocab_size=VOCABULARY,
+            hidden_size=16,
+            intermediate_size=24,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            max_position_embeddings=32,
+            attn_implementation="eager",
+        )
+    )
+
+
 def recurrent(kind):
     config = {
         "model_type": kind,
@@ -281,7 +316,7 @@ def write(target):
         tokens = tokens_for(VOCABULARY)
         loaded = load(folder)
         logits = logits_of(loaded, tokens)
-        write_expected(folder / "expected.json", tokens, logits)
+        write_expected(folder / "expected.json", tokens, logits, attention_of(loaded, tokens))
 
         # What was saved is what was made: the model before saving gives the same numbers (where it was not rounded).
         difference = max((a - b).abs().max().item() for a, b in zip(logits, logits_of(model, tokens)))
@@ -340,6 +375,7 @@ def write(target):
         fill(model, seed)
         save_recurrent(model, config, fresh(name))
         finish(name, model, check=True)
+    pretrained("bert", bert(), seed=11)
     print(f"{len(made)} checkpoints in {target}")
 
 
@@ -347,7 +383,8 @@ def check(folder, output):
     config = json.loads((folder / "config.json").read_text())
     longest = config.get("max_position_embeddings") or config.get("n_positions")
     tokens = tokens_for(config["vocab_size"], longest)
-    write_expected(output, tokens, logits_of(load(folder), tokens))
+    model = load(folder)
+    write_expected(output, tokens, logits_of(model, tokens), attention_of(model, tokens))
 
 
 def main():

@@ -164,13 +164,13 @@ pub struct TrainArgs {
     /// Numbers in a hidden row [default: by --size]
     #[arg(long, value_name = "D", help_heading = "Network", allow_negative_numbers = true)]
     pub width: Option<usize>,
-    /// Attention heads, of llama [default: by --size]
+    /// Attention heads, of llama and bert [default: by --size]
     #[arg(long, value_name = "N", help_heading = "Network", allow_negative_numbers = true)]
     pub heads: Option<usize>,
     /// Numbers in a head, of llama; heads need not share the width out between them [default: width / heads]
     #[arg(long, value_name = "D", help_heading = "Network", allow_negative_numbers = true)]
     pub head_width: Option<usize>,
-    /// Numbers in the feed-forward layers, of llama [default: by --size]
+    /// Numbers in the feed-forward layers, of llama and bert [default: by --size]
     #[arg(long, value_name = "F", help_heading = "Network", allow_negative_numbers = true)]
     pub feed_forward: Option<usize>,
     /// Train for this many steps; the result is then the same bits on any number of threads
@@ -226,6 +226,8 @@ pub enum Backbone {
     Lstm,
     /// Interpolated Kneser–Ney counts: for small logs, and in no time
     Ngram,
+    /// Masked Transformer: predicts no next event, serves --method attention only
+    Bert,
 }
 
 impl Backbone {
@@ -237,6 +239,7 @@ impl Backbone {
             Self::Gru => "gru",
             Self::Lstm => "lstm",
             Self::Ngram => "ngram",
+            Self::Bert => "bert",
         }
     }
 }

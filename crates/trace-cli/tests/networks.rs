@@ -116,6 +116,30 @@ fn a_trained_network_beats_frequencies_and_finds_causes() {
 }
 
 #[test]
+fn a_masked_model_is_trained_and_refused_where_a_next_event_is_needed() {
+    let at = workplace();
+    let train = format!("{TRAIN} --backbone bert --heads 4 --feed-forward 48 --steps 30");
+    at.run(&format!("{train} --threads 1 --out one"));
+    at.run(&format!("{train} --threads 3 --out model"));
+    assert!(weights(&at, "one") == weights(&at, "model"));
+    let info: serde_json::Value = serde_json::from_str(&at.run("model info model --json")).unwrap();
+    assert_eq!((&info["backbone"], &info["masked"]), (&"bert".into(), &true.into()));
+    assert_eq!((&info["vocabulary_size"], &info["most_events"]), (&60.into(), &24.into()), "the mask is not an event");
+    assert!(info["held_out_loss"].as_f64().unwrap() < (60f64).ln(), "{info}");
+    assert!(at.run("model info model").contains("serves\n`--method attention` only"));
+    let said = at.refuse("discover process/events.jsonl --model model --out r.jsonl");
+    assert!(said.contains("a masked model predicts no next event; it serves `--method attention` only"), "{said}");
+    for (flag, means) in
+        [("--process process", "--process"), ("--head-width 8", "--head-width"), ("--order 2", "--order")]
+    {
+        let said = at.refuse(&format!("train process/events.jsonl --backbone bert --out other {flag}"));
+        assert!(said.contains(&format!("{means}: means nothing to --backbone bert")), "{said}");
+    }
+    let said = at.refuse("train process/events.jsonl --backbone bert --width 32 --heads 3 --out other");
+    assert!(said.contains("--width 32 with --heads 3: expected a width that heads share evenly"), "{said}");
+}
+
+#[test]
 fn memory_can_be_bounded() {
     let at = workplace();
     at.run(&format!("{TRAIN} --steps 20 --out model"));

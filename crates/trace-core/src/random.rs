@@ -28,7 +28,9 @@ pub enum Purpose {
     /// The order of training sequences.
     Shuffle = 8,
     /// What methods that guess or sample in other ways draw.
-    Guess = 9,
+    Guess = 10,
+    /// What a masked model is asked about in training.
+    Mask = 9,
 }
 
 /// Keys that all streams of one sequence share.

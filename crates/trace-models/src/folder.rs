@@ -15,8 +15,9 @@ use trace_core::theory::Fitness;
 use trace_core::{DensityModel, EventId, EventName, Vocabulary};
 use twox_hash::XxHash3_64;
 
+use crate::neural::{self, Encoder};
 use crate::shards::weight_files;
-use crate::{Error, Fleet, NgramModel, Process, neural};
+use crate::{Error, Fleet, NgramModel, Process};
 
 /// The version of `trace.json` that this software writes.
 pub const RECORD_SCHEMA: &str = "trace.model/1";
@@ -37,7 +38,7 @@ pub struct ModelRecord {
     /// Entropy of the process that made the events, where it is known.
     #[serde(default)]
     pub entropy: Option<f64>,
-    /// Tokens that are not events: `begin`, `padding`, `unknown`.
+    /// Tokens that are not events: `begin`, `mask`, `padding`, `unknown`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub special_tokens: BTreeMap<String, u32>,
     /// How often each type occurred in training, by id.
@@ -65,6 +66,21 @@ pub struct OpenModel {
     pub record: ModelRecord,
     /// How many numbers it is made of.
     pub parameters: usize,
+    /// Facts of the architecture, from `config.json`.
+    pub config: BTreeMap<String, Value>,
+    /// A hash of weights and configuration: equal for equal models.
+    pub fingerprint: String,
+}
+
+/// A masked model opened from its folder.
+#[derive(Debug)]
+pub struct OpenEncoder {
+    /// The model itself.
+    pub encoder: Encoder,
+    /// Its event types.
+    pub vocabulary: Vocabulary,
+    /// Its record; the losses are those of hidden events.
+    pub record: ModelRecord,
     /// Facts of the architecture, from `config.json`.
     pub config: BTreeMap<String, Value>,
     /// A hash of weights and configuration: equal for equal models.
@@ -116,6 +132,25 @@ pub fn open(folder: &Path) -> Result<OpenModel, Error> {
         record.unwrap_or_else(|| ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() });
     let fingerprint = fingerprint(folder, &record)?;
     Ok(OpenModel { model, vocabulary, record, parameters, config, fingerprint })
+}
+
+/// Whether a folder holds a masked model, which [`open_encoder`] opens and [`open`] refuses.
+pub fn is_encoder(folder: &Path) -> Result<bool, Error> {
+    let (config, _) = read_description(folder)?;
+    Ok(config.get("model_type").and_then(Value::as_str) == Some(Encoder::MODEL_TYPE))
+}
+
+/// Opens the folder of a masked model.
+pub fn open_encoder(folder: &Path) -> Result<OpenEncoder, Error> {
+    let (config, record) = read_description(folder)?;
+    let place = Config { path: folder.join(CONFIG), values: &config };
+    let encoder = Encoder::open(folder, &place, record.as_ref())?;
+    let tokens = encoder.config().tokens;
+    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), encoder.event_tokens(), tokens)?;
+    let record =
+        record.unwrap_or_else(|| ModelRecord { backbone: Encoder::MODEL_TYPE.to_owned(), ..ModelRecord::default() });
+    let fingerprint = fingerprint(folder, &record)?;
+    Ok(OpenEncoder { encoder, vocabulary, record, config, fingerprint })
 }
 
 /// What `config.json` holds.

@@ -5,6 +5,7 @@
 //! * [`NgramModel`] – interpolated modified Kneser–Ney counts: the fallback for small logs, and the floor that
 //!   neural backbones must beat.
 //! * [`neural`] – LLaMA, Mamba, GRU and LSTM, trained and queried, and GPT-2, queried, on kernels of our own.
+//! * [`Encoder`] – a BERT: no density model, but one whose attention can be read.
 //! * [`open`] – a model of any kind from its folder, which Hugging Face Transformers reads too.
 //!
 //! ```
@@ -32,6 +33,9 @@ mod tensors;
 
 pub use error::Error;
 pub use fleet::Fleet;
-pub use folder::{ModelRecord, OpenModel, RECORD_SCHEMA, check_replaceable, open, write_folder};
+pub use folder::{
+    ModelRecord, OpenEncoder, OpenModel, RECORD_SCHEMA, check_replaceable, is_encoder, open, open_encoder, write_folder,
+};
+pub use neural::Encoder;
 pub use ngram::NgramModel;
 pub use scm::{Process, ProcessSpec, Simulated};

@@ -6,21 +6,28 @@ use std::path::Path;
 use serde::Deserialize;
 use trace_core::{DensityModel, EventId};
 use trace_models::neural::open_network;
+use trace_models::open_encoder;
 
 #[derive(Deserialize)]
 struct Expected {
     tokens: Vec<Vec<u32>>,
     logits: Vec<Vec<Vec<f32>>>,
+    /// Of masked models.
+    #[serde(default)]
+    attention: Vec<Vec<Vec<f32>>>,
 }
 
 fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
+fn expected(name: &str) -> Expected {
+    serde_json::from_slice(&std::fs::read(golden(name).join("expected.json")).unwrap()).unwrap()
+}
+
 fn check(name: &str) {
-    let folder = golden(name);
-    let expected: Expected = serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
-    let network = open_network(&folder).unwrap();
+    let expected = expected(name);
+    let network = open_network(&golden(name)).unwrap();
     let logits = network.logits(&expected.tokens);
     let mut spread = 0.0f32;
     for ((tokens, found), expected) in expected.tokens.iter().zip(&logits).zip(&expected.logits) {
@@ -78,6 +85,35 @@ fn recurrent() {
     for name in ["gru", "lstm"] {
         check(name);
     }
+}
+
+/// Logits and the deepest layer's attention.
+fn check_encoder(name: &str) {
+    let (expected, encoder) = (expected(name), open_encoder(&golden(name)).unwrap().encoder);
+    let close = |found: &[f32], expected: &[f32], what: &str| {
+        assert_eq!(found.len(), expected.len(), "{name}: {what}");
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < 1e-4, "{name}: {what} {a} against {b}");
+        }
+    };
+    let mut far = 0.0f32;
+    assert_eq!(expected.tokens.len(), expected.attention.len(), "{name}");
+    for ((tokens, logits), attention) in expected.tokens.iter().zip(&expected.logits).zip(&expected.attention) {
+        close(&encoder.logits(tokens).unwrap(), &logits.concat(), "logit");
+        // Attention is asked for events; the mask is none.
+        if tokens.iter().all(|token| (*token as usize) < encoder.vocabulary_size()) {
+            let events: Vec<EventId> = tokens.iter().map(|token| EventId(*token)).collect();
+            close(&encoder.attention(&events).unwrap(), &attention.concat(), "attention");
+            let even = 1.0 / tokens.len() as f32;
+            far = attention.concat().iter().fold(far, |far, weight| far.max((weight - even).abs()));
+        }
+    }
+    assert!(far > 0.03, "{name}: attention this even ({far}) would not tell a wrong network");
+}
+
+#[test]
+fn bert() {
+    check_encoder("bert");
 }
 
 /// Folders that `trace train` wrote, and the logits that Transformers and PyTorch find in them.

@@ -123,7 +123,7 @@ fn ngram_tables_that_do_not_fit() {
 fn configs_that_do_not_fit() {
     let cases = [
         ("{}", "model_type"),
-        ("{\"model_type\": \"bert\"}", "found \"bert\""),
+        ("{\"model_type\": \"gpt_neox\"}", "found \"gpt_neox\""),
         ("{\"model_type\": \"trace-scm\"}", "vocab_size: expected a whole number from 2"),
         ("{\"model_type\": \"trace-scm\", \"vocab_size\": -3}", "found -3"),
         (

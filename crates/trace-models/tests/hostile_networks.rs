@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use trace_models::open;
+use trace_models::{is_encoder, open, open_encoder};
 
 /// A copy of a golden checkpoint.
 fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
@@ -21,7 +21,8 @@ fn copy(name: &str) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn complaint(folder: &Path) -> String {
-    open(folder).map(|_| ()).unwrap_err().to_string()
+    let opened = if is_encoder(folder).unwrap() { open_encoder(folder).map(drop) } else { open(folder).map(drop) };
+    opened.unwrap_err().to_string()
 }
 
 fn edit_json(path: &Path, change: impl FnOnce(&mut Value)) {
@@ -55,6 +56,11 @@ fn configs_that_ask_for_terabytes() {
         ("mamba", "state_size", json!(4000), "tensor backbone.layers.0.mixer.x_proj.weight: expected"),
         ("gru", "hidden_size", json!(60_000), "tensor embedding.weight: expected"),
         ("lstm", "num_hidden_layers", json!(1024), "tensor rnn.weight_ih_l2: missing"),
+        ("bert", "vocab_size", json!(16_000_000), "tensor bert.embeddings.word_embeddings.weight: expected"),
+        ("bert", "max_position_embeddings", json!(10_000_000), "tensor bert.embeddings.position_embeddings.weight"),
+        ("bert", "type_vocab_size", json!(60_000), "tensor bert.embeddings.token_type_embeddings.weight: expected"),
+        ("bert", "num_hidden_layers", json!(1000), "tensor bert.encoder.layer.2.attention.self.query.weight: missing"),
+        ("bert", "intermediate_size", json!(0), "intermediate_size: expected a whole number"),
     ];
     for (name, key, value, expected) in cases {
         let (_keep, folder) = copy(name);
@@ -75,6 +81,11 @@ fn computations_that_are_not_done() {
         ("gpt2", "activation_function", json!("relu"), "activation_function: expected"),
         ("gpt2", "n_head", json!(5), "n_head: expected a divisor"),
         ("mamba", "hidden_act", json!("relu"), "hidden_act: expected"),
+        ("bert", "hidden_act", json!("gelu_new"), "hidden_act: expected \"gelu\""),
+        ("bert", "position_embedding_type", json!("relative_key"), "position_embedding_type: expected"),
+        ("bert", "is_decoder", json!(true), "is_decoder: expected false"),
+        ("bert", "tie_word_embeddings", json!(false), "tie_word_embeddings: expected true"),
+        ("bert", "num_attention_heads", json!(5), "num_attention_heads: expected a divisor of hidden_size 16"),
     ];
     for (name, key, value, expected) in cases {
         let (_keep, folder) = copy(name);
@@ -122,7 +133,9 @@ fn tensors_that_do_not_fit() {
 
 #[test]
 fn numbers_that_are_none() {
-    for (name, tensor) in [("llama-tied", "model.norm.weight"), ("gpt2-f16", "transformer.ln_f.weight")] {
+    for (name, tensor) in
+        [("llama-tied", "model.norm.weight"), ("gpt2-f16", "transformer.ln_f.weight"), ("bert", "cls.predictions.bias")]
+    {
         let (_keep, folder) = copy(name);
         let path = folder.join("model.safetensors");
         let mut bytes = fs::read(&path).unwrap();
@@ -163,6 +176,64 @@ fn shards_that_do_not_belong_together() {
     let (_keep, folder) = copy("llama-gqa");
     fs::write(folder.join(index), "{\"weight_map\": 3}").unwrap();
     assert!(complaint(&folder).contains("the index is broken"));
+}
+
+#[test]
+fn masked_models_and_others_are_told_apart() {
+    let (_keep, folder) = copy("bert");
+    let said = open(&folder).map(drop).unwrap_err().to_string();
+    let expected = "config.json: a masked model predicts no next event; it serves `--method attention` only";
+    assert!(said.ends_with(expected), "{said}");
+    // Even where nothing else of it could be read.
+    fs::remove_file(folder.join("model.safetensors")).unwrap();
+    assert!(open(&folder).map(drop).unwrap_err().to_string().ends_with(expected));
+    let (_keep, folder) = copy("llama-tied");
+    let said = open_encoder(&folder).unwrap_err().to_string();
+    assert!(said.contains("model_type: expected \"bert\", the only masked model, found \"llama\""), "{said}");
+}
+
+#[test]
+fn tensors_of_a_masked_model_that_do_not_fit() {
+    let weights = "model.safetensors";
+    let (name, twin) = ("cls.predictions.transform.dense.weight", "bert.pooler.dense.weight");
+    let (_keep, folder) = copy("bert");
+    edit_header(&folder.join(weights), |header| {
+        header[twin] = header.as_object_mut().unwrap().remove(name).unwrap();
+    });
+    assert!(complaint(&folder).contains(&format!("tensor {name}: missing")), "{}", complaint(&folder));
+    let (_keep, folder) = copy("bert");
+    edit_header(&folder.join(weights), |header| header[name]["shape"] = json!([4, 64]));
+    assert!(complaint(&folder).contains(&format!("tensor {name}: expected F32, F16 or BF16 of shape [16, 16]")));
+    let (_keep, folder) = copy("bert");
+    let record = json!({"schema": "trace.model/1", "backbone": "bert", "special_tokens": {"mask": 99}});
+    fs::write(folder.join("trace.json"), record.to_string()).unwrap();
+    assert!(complaint(&folder).contains("mask is token 99, but the model has 23"), "{}", complaint(&folder));
+    let record = json!({"schema": "trace.model/1", "backbone": "bert", "event_counts": [1, 2]});
+    fs::write(folder.join("trace.json"), record.to_string()).unwrap();
+    assert!(complaint(&folder).contains("event_counts: expected 23 numbers, found 2"), "{}", complaint(&folder));
+}
+
+#[test]
+fn a_masked_model_counts_events_without_its_special_tokens() {
+    use trace_core::EventId;
+    let (_keep, folder) = copy("bert");
+    let plain = open_encoder(&folder).unwrap().encoder;
+    let record = json!({"schema": "trace.model/1", "backbone": "bert", "special_tokens": {"mask": 2, "padding": 0}});
+    fs::write(folder.join("trace.json"), record.to_string()).unwrap();
+    let names: serde_json::Map<String, Value> = (0..23).map(|id| (format!("e{id}"), json!(id))).collect();
+    fs::write(folder.join("vocab.json"), Value::Object(names).to_string()).unwrap();
+    let special = open_encoder(&folder).unwrap();
+    assert_eq!((special.encoder.vocabulary_size(), special.vocabulary.len()), (21, 21));
+    assert_eq!(special.vocabulary.name(EventId(1)).to_string(), "e3");
+    // Tokens 1, 3, 4, … are events 0, 1, 2, …
+    let attention = special.encoder.attention(&[0, 1, 5, 20].map(EventId)).unwrap();
+    assert_eq!(attention, plain.attention(&[1, 3, 7, 22].map(EventId)).unwrap());
+    let said = special.encoder.attention(&[EventId(21)]).unwrap_err().to_string();
+    assert!(said.contains("event 21 is none of the model's 21 types"), "{said}");
+    let said = special.encoder.attention(&[EventId(3); 33]).unwrap_err().to_string();
+    assert!(said.contains("33 in a sequence, but the model knows 32 positions"), "{said}");
+    assert!(special.encoder.attention(&[]).unwrap().is_empty());
+    assert_eq!(special.encoder.attention(&[EventId(3)]).unwrap(), [1.0]);
 }
 
 #[test]

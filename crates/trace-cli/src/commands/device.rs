@@ -98,6 +98,7 @@ fn architecture(config: &trace_models::neural::NetworkConfig) -> anyhow::Result<
         NetworkConfig::Gru(config) => {
             Architecture::Gru(gru::Config { vocabulary: config.tokens, width: config.width, layers: config.layers })
         }
+        NetworkConfig::Bert(_) => return Err(Failure::usage("--device: bert runs on a CPU")),
         NetworkConfig::Lstm(config) => {
             Architecture::Lstm(lstm::Config { vocabulary: config.tokens, width: config.width, layers: config.layers })
         }

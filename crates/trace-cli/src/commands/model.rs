@@ -4,14 +4,19 @@ use std::io::Write;
 
 use serde_json::json;
 use trace_core::theory::ErrorBound;
-use trace_models::OpenModel;
+use trace_models::{OpenEncoder, OpenModel};
 
 use crate::cli::{ModelCommand, ModelInfoArgs};
 
 pub fn run(command: &ModelCommand) -> anyhow::Result<()> {
     let ModelCommand::Info(args) = command;
-    let opened = trace_models::open(&args.model)?;
-    let text = if args.json { as_json(&opened)? } else { as_text(args, &opened) };
+    let text = if trace_models::is_encoder(&args.model)? {
+        let opened = trace_models::open_encoder(&args.model)?;
+        if args.json { encoder_as_json(&opened)? } else { encoder_as_text(args, &opened) }
+    } else {
+        let opened = trace_models::open(&args.model)?;
+        if args.json { as_json(&opened)? } else { as_text(args, &opened) }
+    };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
@@ -42,6 +47,54 @@ fn as_json(opened: &OpenModel) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&value)? + "\n")
 }
 
+fn encoder_as_json(opened: &OpenEncoder) -> anyhow::Result<String> {
+    let value = json!({
+        "backbone": opened.record.backbone,
+        "masked": true,
+        "vocabulary_size": opened.encoder.vocabulary_size(),
+        "named_events": opened.vocabulary.has_names(),
+        "most_events": opened.encoder.most_events(),
+        "parameters": opened.encoder.parameters(),
+        "held_out_loss": opened.record.held_out_loss,
+        "unigram_loss": opened.record.unigram_loss,
+        "config": opened.config,
+        "training": opened.record.training,
+    });
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
+}
+
+fn encoder_as_text(args: &ModelInfoArgs, opened: &OpenEncoder) -> String {
+    let size = opened.encoder.vocabulary_size();
+    let rows = [
+        ("model", args.model.display().to_string()),
+        ("backbone", opened.record.backbone.clone()),
+        ("event types", size.to_string()),
+        ("parameters", opened.encoder.parameters().to_string()),
+        ("longest sequence", opened.encoder.most_events().to_string()),
+        ("uniform guess, ln V", nats(Some((size as f64).ln()))),
+        ("event frequencies alone", nats(opened.record.unigram_loss)),
+        ("held-out loss of hidden events", nats(opened.record.held_out_loss)),
+    ];
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    aligned(&rows)
+        + "\nA masked model says which event stood at a place, given both sides of it. It predicts no next event, and serves\n\
+           `--method attention` only.\n"
+}
+
+fn nats(value: Option<f64>) -> String {
+    value.map_or("unknown".to_owned(), |value| format!("{value:.4} nats an event"))
+}
+
+/// Values start in one column; only the last column may be long.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for row in rows {
+        text += &format!("{}{}  {}\n", row[0], " ".repeat(width - row[0].chars().count()), row[1]);
+    }
+    text
+}
+
 fn as_text(args: &ModelInfoArgs, opened: &OpenModel) -> String {
     let fitness = opened.model.fitness();
     let size = opened.model.vocabulary_size();
@@ -52,7 +105,6 @@ fn as_text(args: &ModelInfoArgs, opened: &OpenModel) -> String {
     row("event types", size.to_string());
     row("parameters", opened.parameters.to_string());
     row("largest lag it can see", opened.model.reach().map_or("unlimited".to_owned(), |reach| reach.to_string()));
-    let nats = |value: Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.4} nats an event"));
     row("uniform guess, ln V", nats(Some((size as f64).ln())));
     row("event frequencies alone", nats(fitness.unigram_loss));
     row("held-out loss", nats(fitness.held_out_loss));
@@ -70,12 +122,7 @@ fn as_text(args: &ModelInfoArgs, opened: &OpenModel) -> String {
         row("noise floor τ_ε", format!("{:.4} nats", bound.noise_floor));
         row("guaranteed above 2 τ_ε", format!("{:.4} nats", bound.identifiability_margin()));
     }
-    // Values start in one column; only the last column may be long.
-    let width = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
-    let mut text = String::new();
-    for row in &rows {
-        text += &format!("{}{}  {}\n", row[0], " ".repeat(width - row[0].chars().count()), row[1]);
-    }
+    let mut text = aligned(&rows);
     match bound {
         None => {
             text += "\nThe entropy of the process is unknown, as for every real log, so no error bound can be given.\n\

@@ -7,6 +7,8 @@
 
 pub(crate) mod double;
 pub(crate) mod gates;
+pub(crate) mod gelu;
+pub(crate) mod layer_norm;
 pub(crate) mod panels;
 pub(crate) mod product;
 pub(crate) mod scan;

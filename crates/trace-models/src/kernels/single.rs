@@ -62,7 +62,7 @@ pub(super) fn softplus_of(x: f32) -> f32 {
 }
 
 #[inline(always)]
-fn reduce(mut lanes: [f32; LANES]) -> f32 {
+pub(super) fn reduce(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
@@ -79,7 +79,7 @@ fn larger(a: f32, b: f32) -> f32 {
 }
 
 #[inline(always)]
-fn dot_of(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn dot_of(a: &[f32], b: &[f32]) -> f32 {
     let ((x, rest_x), (y, rest_y)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut lanes = [0.0; LANES];
     for (p, q) in x.iter().zip(y) {
@@ -188,25 +188,6 @@ dispatched! {
 }
 
 dispatched! {
-    /// Layer norm of each row, forward only: `out = (x − mean) / sqrt(variance + ε) · gain + bias`.
-    pub(crate) fn layer_norm<'k>(out: &'k mut [f32], x: &'k [f32], gain: &'k [f32], bias: &'k [f32], epsilon: f32) -> () {
-        let width = gain.len();
-        let bias = &bias[..width];
-        for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
-            let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / width as f64;
-            let mean = mean as f32;
-            for (out, x) in out.iter_mut().zip(x) {
-                *out = x - mean;
-            }
-            let inverse = 1.0 / (dot_of(out, out) / width as f32 + epsilon).sqrt();
-            for i in 0..width {
-                out[i] = (out[i] * inverse).mul_add(gain[i], bias[i]);
-            }
-        }
-    }
-}
-
-dispatched! {
     /// SwiGLU: each row of `both` holds gates and then values; `out = silu(gate) · value`.
     pub(crate) fn swiglu<'k>(out: &'k mut [f32], both: &'k [f32], width: usize) -> () {
         for (out, both) in out.chunks_exact_mut(width).zip(both.chunks_exact(2 * width)) {
@@ -230,16 +211,6 @@ dispatched! {
                 gate[i] = d_out[i] * value[i] * slope;
                 value[i] = d_out[i] * silu;
             }
-        }
-    }
-}
-
-dispatched! {
-    /// The tanh form of GELU, in place: `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
-    pub(crate) fn gelu<'k>(x: &'k mut [f32]) -> () {
-        for x in x {
-            let inner = 0.797_884_6 * (0.044_715 * *x * *x).mul_add(*x, *x);
-            *x = 0.5 * *x * (1.0 + tanh_of(inner));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Causal attention of branches to a shared past and to themselves, with grouped queries.
+//! Causal attention of branches to a shared past and to themselves, with grouped queries; and full attention of whole
+//! sequences to themselves.
 //!
 //! ```text
 //! weight(t, u) = softmax over u ≤ t of  q_t · k_u / √c          o_t = Σ_u weight(t, u) v_u
@@ -213,8 +214,51 @@ fn forward_tiled(heads: &Heads, group: &Group, cache: &Cache, rows: &[f32], out:
     }
 }
 
+/// The weights with which each position of a sequence attends to every position of it, in one head.
+fn full_weights(heads: &Heads, head: usize, steps: usize, rows: &[f32], weights: &mut [f32]) {
+    let (query, key, _) = heads.places(head);
+    let part = |at: usize| Matrix::strided(&rows[at..], steps, heads.width, heads.row());
+    multiply(MatrixMut::new(weights, steps, steps), Old::Replace, heads.scale(), part(query), part(key).transposed());
+    single::causal_softmax(weights, steps, steps); // the first row sees all columns, and so do the others
+}
+
+/// Full attention: a sequence's rows of `(queries, keys, values)` to its rows of outputs. `scores` gets the weights of
+/// all heads when `keep` is set, and of the last head otherwise.
+pub(crate) fn forward_full(
+    heads: &Heads,
+    steps: usize,
+    rows: &[f32],
+    out: &mut [f32],
+    scores: &mut Vec<f32>,
+    keep: bool,
+) {
+    let each = steps * steps;
+    if each == 0 {
+        return;
+    }
+    let scores = room(scores, if keep { heads.queries * each } else { each });
+    for head in 0..heads.queries {
+        let scores = if keep { &mut scores[head * each..][..each] } else { &mut *scores };
+        full_weights(heads, head, steps, rows, scores);
+        let (query, _, value) = heads.places(head);
+        let values = Matrix::strided(&rows[value..], steps, heads.width, heads.row());
+        let out = MatrixMut::strided(&mut out[query..], steps, heads.width, heads.out());
+        multiply(out, Old::Replace, 1.0, Matrix::new(scores, steps, steps), values);
+    }
+}
+
+/// The weights of full attention, averaged over heads: a row for each position that attends.
+pub(crate) fn mean_weights(heads: &Heads, steps: usize, rows: &[f32]) -> Vec<f32> {
+    let (mut mean, mut weights) = (vec![0.0; steps * steps], vec![0.0; steps * steps]);
+    for head in (0..heads.queries).take_while(|_| steps > 0) {
+        full_weights(heads, head, steps, rows, &mut weights);
+        single::add_scaled(&mut mean, &weights, 1.0 / heads.queries as f32);
+    }
+    mean
+}
+
 /// Backward for one training sequence: `d_rows` gets the gradient of its rows of queries, keys and values. `weights`
-/// are those that [`forward`] kept.
+/// are those that [`forward`] or [`forward_full`] kept.
 pub(crate) fn backward(
     heads: &Heads,
     steps: usize,

@@ -15,14 +15,15 @@ use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
+use super::affine::Affine;
 use super::architecture::{Architecture, Past, embed, room};
 use super::attention::{self, Cache, Heads};
 use super::layout::{Layout, Role, Start};
-use super::linear;
 use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
+use crate::kernels::gelu::tanh_gelu;
 use crate::kernels::product::Old;
 use crate::kernels::single;
 
@@ -86,25 +87,6 @@ impl Gpt2Config {
             "activation_function": "gelu_new",
             "tie_word_embeddings": self.tied,
         }))
-    }
-}
-
-/// A weight and its bias.
-#[derive(Clone, Debug)]
-struct Affine {
-    weight: Range<usize>,
-    bias: Range<usize>,
-}
-
-impl Affine {
-    /// `y = x W + b`, or that added to `y`.
-    fn forward(&self, y: &mut [f32], old: Old, x: &[f32], weights: &[f32], shape: (usize, usize)) {
-        linear::forward_plain(y, old, x, &weights[self.weight.clone()], shape);
-        single::add_to_rows(y, &weights[self.bias.clone()]);
-    }
-
-    fn norm(&self, out: &mut [f32], x: &[f32], weights: &[f32], epsilon: f32) {
-        single::layer_norm(out, x, &weights[self.weight.clone()], &weights[self.bias.clone()], epsilon);
     }
 }
 
@@ -243,7 +225,7 @@ impl Architecture for Gpt2 {
         let up = room(&mut tape.up, n * inner);
         for (index, layer) in self.layers.iter().enumerate() {
             layer.norm.norm(norm, x, weights, epsilon);
-            layer.qkv.forward(qkv, Old::Replace, norm, weights, (width, heads.row()));
+            layer.qkv.forward_plain(qkv, Old::Replace, norm, weights);
             for group in &rows.groups {
                 let own = group.row..group.row + group.count * group.steps;
                 let qkv = &qkv[own.start * heads.row()..own.end * heads.row()];
@@ -258,11 +240,11 @@ impl Architecture for Gpt2 {
                     memory[index].extend(heads, qkv);
                 }
             }
-            layer.out.forward(x, Old::Add, attended, weights, (heads.out(), width));
+            layer.out.forward_plain(x, Old::Add, attended, weights);
             layer.mlp_norm.norm(norm, x, weights, epsilon);
-            layer.up.forward(up, Old::Replace, norm, weights, (width, inner));
-            single::gelu(up);
-            layer.down.forward(x, Old::Add, up, weights, (inner, width));
+            layer.up.forward_plain(up, Old::Replace, norm, weights);
+            tanh_gelu(up);
+            layer.down.forward_plain(x, Old::Add, up, weights);
         }
         self.norm.norm(room(&mut tape.hidden, n * width), x, weights, epsilon);
     }

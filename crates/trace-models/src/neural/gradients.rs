@@ -1,61 +1,53 @@
 //! Every backward pass against central differences of its own forward pass.
 
-use super::architecture::{Past, Trainable};
-use super::head;
-use super::rows::Rows;
+use rand_chacha::ChaCha8Rng;
+use trace_core::random::{Purpose, Streams};
 
-/// Three sequences of different lengths and a loss over all of their rows.
-fn loss<A: Trainable>(network: &A, weights: &[f32], gradient: Option<&mut [f32]>) -> f64 {
-    loss_on(network, weights, gradient, [5, 1, 13], &mut A::Tape::default())
+use super::architecture::Trainable;
+use super::train::objective::{NextEvent, Objective};
+
+/// Three sequences of different lengths.
+fn examples<O: Objective>(objective: &O, tokens: usize, lengths: [usize; 3]) -> Vec<O::Example> {
+    let token = |group: usize, step: usize| ((group * 7 + step * 3) % tokens) as u32;
+    let windows =
+        lengths.iter().enumerate().map(|(group, length)| (0..*length).map(|step| token(group, step)).collect());
+    objective.examples(windows.collect(), chance())
 }
 
-fn loss_on<A: Trainable>(
-    network: &A,
-    weights: &[f32],
-    gradient: Option<&mut [f32]>,
-    lengths: [usize; 3],
-    tape: &mut A::Tape,
-) -> f64 {
-    let tokens = network.tokens();
-    let groups = lengths.map(|length| (0, length, 1));
-    let rows = Rows::new(&groups, A::ORDER, |group, _, step| ((group * 7 + step * 3) % tokens) as u32);
-    let targets: Vec<u32> = (0..rows.len()).map(|row| ((row * 5 + 1) % tokens) as u32).collect();
-    network.forward(weights, &rows, Past::Training, tape);
-    let hidden = A::hidden(tape).to_vec();
-    let (table, width) = (&weights[network.head()], network.width());
-    let mut logits = Vec::new();
-    let Some(gradient) = gradient else { return head::loss(&hidden, table, &targets, width, &mut logits) };
-    let mut d_hidden = vec![0.0; hidden.len()];
-    let d_head = &mut gradient[network.head()];
-    let sum = head::loss_and_gradient(&hidden, table, &targets, 1.0, &mut d_hidden, d_head, &mut logits);
-    network.backward(weights, &rows, tape, &mut d_hidden, gradient);
-    sum
+fn chance() -> ChaCha8Rng {
+    Streams::new(1, "gradients").stream(Purpose::Mask, 0, 0)
 }
 
 /// What an earlier pass left in the buffers must not matter.
-fn check_reuse<A: Trainable>(network: &A, weights: &[f32]) {
-    let size = network.layout().len();
-    let mut used = A::Tape::default();
-    for lengths in [[11, 13, 4], [5, 1, 13], [9, 11, 11], [3, 7, 2]] {
-        let (mut again, mut fresh) = (vec![0.0; size], vec![0.0; size]);
-        loss_on(network, weights, Some(&mut again), lengths, &mut used);
-        loss_on(network, weights, Some(&mut fresh), lengths, &mut A::Tape::default());
+fn check_reuse<O: Objective>(objective: &O, tokens: usize, weights: &[f32]) {
+    let mut used = O::Space::default();
+    for lengths in [[11, 13, 4], [5, 2, 13], [9, 11, 11], [3, 7, 2]] {
+        let examples = examples(objective, tokens, lengths);
+        let (mut again, mut fresh) = (vec![0.0; weights.len()], vec![0.0; weights.len()]);
+        objective.loss_and_gradient(weights, &examples, 1.0, &mut used, &mut again);
+        objective.loss_and_gradient(weights, &examples, 1.0, &mut O::Space::default(), &mut fresh);
         assert!(again == fresh, "lengths {lengths:?}");
     }
 }
 
-/// Compares along random directions within each tensor, so that no tensor hides behind a larger one.
 pub(super) fn check<A: Trainable>(network: &A) {
-    let layout = network.layout();
+    check_objective(&NextEvent(network), network.tokens());
+}
+
+/// Compares along random directions within each tensor, so that no tensor hides behind a larger one.
+fn check_objective<O: Objective>(objective: &O, tokens: usize) {
+    let layout = objective.layout();
     let mut weights = layout.draw(3);
     // Away from special points such as gains of one and tables of zeros.
     for (index, weight) in weights.iter_mut().enumerate() {
         *weight += 0.1 * ((index * 29 % 17) as f32 / 17.0 - 0.5);
     }
-    check_reuse(network, &weights);
+    check_reuse(objective, tokens, &weights);
+    let examples = examples(objective, tokens, [6, 2, 14]);
+    let loss = |weights: &[f32]| objective.loss(weights, &examples, &mut O::Space::default());
     let mut gradient = vec![0.0; layout.len()];
-    let sum = loss(network, &weights, Some(&mut gradient));
-    assert!((sum - loss(network, &weights, None)).abs() < 1e-4 * sum);
+    let sum = objective.loss_and_gradient(&weights, &examples, 1.0, &mut O::Space::default(), &mut gradient);
+    assert!((sum - loss(&weights)).abs() < 1e-4 * sum);
     for entry in layout.entries() {
         let direction: Vec<f32> =
             entry.range().map(|index| (((index * 7919 + 13) % 101) as f32 / 50.0 - 1.0) * 0.7).collect();
@@ -66,7 +58,7 @@ pub(super) fn check<A: Trainable>(network: &A) {
             for (weight, d) in weights[entry.range()].iter_mut().zip(&direction) {
                 *weight += sign * step * d;
             }
-            loss(network, &weights, None)
+            loss(&weights)
         };
         // A fourth-order difference, so that a step large enough for f32 is still accurate.
         let half = (moved(1.0) - moved(-1.0)) / f64::from(2.0 * step);
@@ -77,6 +69,31 @@ pub(super) fn check<A: Trainable>(network: &A) {
         let size: f64 = gradient[entry.range()].iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
         let scale = size * f64::from(length) / (direction.len() as f64).sqrt() + 0.02;
         assert!((numeric - analytic).abs() < 0.02 * scale, "{}: {numeric} against {analytic}", entry.name);
+    }
+}
+
+mod bert {
+    use super::super::bert::{Bert, BertConfig};
+    use super::super::train::Masked;
+
+    #[test]
+    fn gradients_are_those_of_the_loss() {
+        for (layers, heads, token_types) in [(2, 3, 1), (1, 1, 2), (3, 4, 1)] {
+            let (tokens, width, feed_forward, positions, norm_epsilon) = (11, 12, 20, 16, 1e-6);
+            super::check_objective(
+                &Masked(&Bert::new(BertConfig {
+                    tokens,
+                    width,
+                    layers,
+                    heads,
+                    feed_forward,
+                    positions,
+                    token_types,
+                    norm_epsilon,
+                })),
+                tokens - 1,
+            );
+        }
     }
 }
 

@@ -4,12 +4,14 @@
 //! rows, scoring in tiles of rows and types, keeping for each row the target's logit and the log-sum of the others
 //! (in f64). Cost of a row: `2·d·V` operations and `V` exponentials; memory does not grow with rows or `V`.
 
+use std::ops::Range;
+
 use trace_core::EventScore;
 
 use super::architecture::room;
 use super::linear;
 use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
-use crate::kernels::single::{RowSum, cross_entropy, fold_tiles};
+use crate::kernels::single::{self, RowSum, cross_entropy, fold_tiles};
 
 /// Rows of a block of logits in training.
 const BLOCK_ROWS: usize = 128;
@@ -17,42 +19,80 @@ const BLOCK_ROWS: usize = 128;
 const TILE_ROWS: usize = 512;
 const TILE_TYPES: usize = 512;
 
-/// The sum of losses over rows, in nats.
-pub(crate) fn loss(hidden: &[f32], head: &[f32], targets: &[u32], width: usize, logits: &mut Vec<f32>) -> f64 {
-    let tokens = head.len() / width;
-    let blocks = hidden.chunks(BLOCK_ROWS * width).zip(targets.chunks(BLOCK_ROWS));
-    blocks
-        .map(|(hidden, targets)| {
-            let logits = room(logits, targets.len() * tokens);
-            linear::forward(logits, Old::Replace, hidden, head, (width, tokens));
-            cross_entropy(logits, tokens, targets, 1.0)
-        })
-        .sum()
+/// Where a head lies in the weights.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    /// A row a token.
+    pub(crate) table: Range<usize>,
+    /// A number a token, where there are such.
+    pub(crate) bias: Option<Range<usize>>,
 }
 
-/// The sum of losses, and the gradient of `scale` times that: `d_hidden` is set, `d_head` added to.
-pub(crate) fn loss_and_gradient(
-    hidden: &[f32],
-    head: &[f32],
-    targets: &[u32],
-    scale: f32,
-    d_hidden: &mut [f32],
-    d_head: &mut [f32],
-    logits: &mut Vec<f32>,
-) -> f64 {
-    let width = hidden.len() / targets.len();
-    let tokens = head.len() / width;
-    let mut sum = 0.0;
-    for ((hidden, targets), d_hidden) in
-        hidden.chunks(BLOCK_ROWS * width).zip(targets.chunks(BLOCK_ROWS)).zip(d_hidden.chunks_mut(BLOCK_ROWS * width))
-    {
-        let logits = room(logits, targets.len() * tokens);
-        linear::forward(logits, Old::Replace, hidden, head, (width, tokens));
-        sum += cross_entropy(logits, tokens, targets, scale);
-        linear::back_input(d_hidden, Old::Replace, logits, head, (width, tokens));
-        linear::back_weight(d_head, logits, hidden, (width, tokens));
+/// Room for a loss and its gradient.
+#[derive(Debug, Default)]
+pub(crate) struct LossRoom {
+    logits: Vec<f32>,
+    d_hidden: Vec<f32>,
+}
+
+impl Head {
+    /// All logits of rows, and how many a row has.
+    pub(crate) fn logits<'l>(
+        &self,
+        weights: &[f32],
+        hidden: &[f32],
+        width: usize,
+        out: &'l mut Vec<f32>,
+    ) -> (&'l mut [f32], usize) {
+        let table = &weights[self.table.clone()];
+        let tokens = table.len() / width;
+        let out = room(out, hidden.len() / width * tokens);
+        linear::forward(out, Old::Replace, hidden, table, (width, tokens));
+        if let Some(bias) = &self.bias {
+            single::add_to_rows(out, &weights[bias.clone()]);
+        }
+        (out, tokens)
     }
-    sum
+
+    /// The sum of losses over rows, in nats. There is at least one row.
+    pub(crate) fn loss(&self, weights: &[f32], hidden: &[f32], targets: &[u32], space: &mut LossRoom) -> f64 {
+        let width = hidden.len() / targets.len();
+        let blocks = hidden.chunks(BLOCK_ROWS * width).zip(targets.chunks(BLOCK_ROWS));
+        blocks
+            .map(|(hidden, targets)| {
+                let (logits, tokens) = self.logits(weights, hidden, width, &mut space.logits);
+                cross_entropy(logits, tokens, targets, 1.0)
+            })
+            .sum()
+    }
+
+    /// The sum of losses and the gradient of `scale` times that: of the hidden rows, which is returned, and of the
+    /// head, which is added to `gradient`. There is at least one row.
+    pub(crate) fn loss_and_gradient<'s>(
+        &self,
+        weights: &[f32],
+        hidden: &[f32],
+        targets: &[u32],
+        scale: f32,
+        space: &'s mut LossRoom,
+        gradient: &mut [f32],
+    ) -> (f64, &'s mut [f32]) {
+        let width = hidden.len() / targets.len();
+        let all = room(&mut space.d_hidden, hidden.len());
+        let mut sum = 0.0;
+        for ((hidden, targets), d_hidden) in
+            hidden.chunks(BLOCK_ROWS * width).zip(targets.chunks(BLOCK_ROWS)).zip(all.chunks_mut(BLOCK_ROWS * width))
+        {
+            let (logits, tokens) = self.logits(weights, hidden, width, &mut space.logits);
+            sum += cross_entropy(logits, tokens, targets, scale);
+            linear::back_input(d_hidden, Old::Replace, logits, &weights[self.table.clone()], (width, tokens));
+            linear::back_weight(&mut gradient[self.table.clone()], logits, hidden, (width, tokens));
+            if let Some(bias) = &self.bias {
+                single::sum_of_rows(&mut gradient[bias.clone()], logits);
+            }
+        }
+        (sum, all)
+    }
 }
 
 /// From hidden rows to the gradient, by each, of its target's log-probability among the first `types` tokens.

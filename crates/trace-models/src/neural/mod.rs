@@ -4,9 +4,14 @@
 //! forward pass trains, reads and scores branches. What they share: `layout` says where each tensor lies in one flat
 //! buffer, `rows` what goes through a network at once, `head` turns hidden rows into losses and scores, `model` makes a
 //! network a density model, `saliency` asks it for gradients, `store` puts it into a folder, `train` fits it to a corpus, and `network` knows them all.
+//! network a density model, `store` puts it into a folder, `train` fits it to a corpus, and `network` knows them all.
+//! [`bert`] alone is no density model: an `encoder` whose attention can be read.
 
+mod affine;
 pub(crate) mod architecture;
 mod attention;
+pub mod bert;
+mod encoder;
 pub mod gpt2;
 pub mod gru;
 mod head;
@@ -24,6 +29,7 @@ mod saliency;
 mod store;
 pub mod train;
 
+pub use encoder::Encoder;
 pub use network::NetworkConfig;
 pub(crate) use store::open;
 pub use store::{NeuralNetwork, open_network};

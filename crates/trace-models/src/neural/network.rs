@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::architecture::Architecture;
+use super::bert::BertConfig;
+use super::encoder::Encoder;
 use super::gpt2::Gpt2Config;
 use super::layout::{Layout, Role};
 use super::llama::LlamaConfig;
@@ -10,7 +12,7 @@ use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
 use super::store::{self, NeuralNetwork};
 use super::train::{Corpus, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained};
-use super::train::{Gradients, run};
+use super::train::{Gradients, Masked, NextEvent, run};
 use crate::Error;
 use crate::folder::Config;
 
@@ -27,12 +29,14 @@ pub enum NetworkConfig {
     Gru(RecurrentConfig),
     /// See [`super::lstm`].
     Lstm(RecurrentConfig),
+    /// See [`super::bert`]; trained on hidden events, and no density model.
+    Bert(BertConfig),
 }
 
-/// Runs `$body` with `$network` as the network of a config that has a backward pass, and `$other` with `$rest` as one
-/// that has none.
-macro_rules! with_trainable {
-    ($config:expr, $network:ident => $body:expr, $rest:ident => $other:expr) => {
+/// Runs `$body` with `$network` as the network of a config that learns the next event, `$other` with `$rest` as one
+/// that was to learn it and has no backward pass, and `$hidden` with `$masked` as one that learns hidden events.
+macro_rules! with_kind {
+    ($config:expr, $network:ident => $body:expr, $rest:ident => $other:expr, $masked:ident => $hidden:expr) => {
         match $config {
             NetworkConfig::Llama(config) => {
                 let $network = $crate::neural::llama::Llama::new(config.clone());
@@ -54,17 +58,32 @@ macro_rules! with_trainable {
                 let $rest = $crate::neural::gpt2::Gpt2::new(config.clone());
                 $other
             }
+            NetworkConfig::Bert(config) => {
+                let $masked = $crate::neural::bert::Bert::new(config.clone());
+                $hidden
+            }
         }
     };
 }
 
-/// Runs `$body` with `$network` as the network of a config.
+/// Runs `$body` with `$network` as the network of a config that predicts the next event, and `$hidden` with `$masked`
+/// as one that does not.
 macro_rules! with_network {
-    ($config:expr, $network:ident => $body:expr) => {
-        $crate::neural::network::with_trainable!($config, $network => $body, $network => $body)
+    ($config:expr, $network:ident => $body:expr, $masked:ident => $hidden:expr) => {
+        $crate::neural::network::with_kind!($config, $network => $body, $network => $body, $masked => $hidden)
     };
 }
-pub(crate) use {with_network, with_trainable};
+
+/// Runs `$body` with `$network` as the network of a config of any kind.
+macro_rules! with_any {
+    ($config:expr, $network:ident => $body:expr) => {
+        with_network!($config, $network => $body, $network => $body)
+    };
+}
+pub(crate) use {with_kind, with_network};
+
+/// Why a masked model cannot be used as a density model.
+pub(crate) const MASKED: &str = "a masked model predicts no next event; it serves `--method attention` only";
 
 /// The fields of a JSON object.
 pub(crate) fn fields(object: Value) -> Map<String, Value> {
@@ -93,9 +112,12 @@ pub(crate) const MOST_LAYERS: usize = 1 << 10;
 const KNOWN: [&str; 5] = ["llama", "gpt2", "mamba", "trace-gru", "trace-lstm"];
 
 impl NetworkConfig {
-    /// Refuses a config of an architecture that this software does not have.
+    /// Refuses a config of an architecture that this software does not have, or that predicts no next event.
     pub(crate) fn check_known(config: &Config<'_>) -> Result<(), Error> {
         let found = config.values.get("model_type");
+        if found.and_then(Value::as_str) == Some(Encoder::MODEL_TYPE) {
+            return Err(Error::folder(&config.path, MASKED));
+        }
         if found.and_then(Value::as_str).is_some_and(|kind| KNOWN.contains(&kind)) {
             return Ok(());
         }
@@ -123,6 +145,7 @@ impl NetworkConfig {
             Self::Mamba(config) => config.describe(),
             Self::Gru(config) => config.describe("trace-gru"),
             Self::Lstm(config) => config.describe("trace-lstm"),
+            Self::Bert(config) => config.describe(),
         }
     }
 
@@ -134,6 +157,7 @@ impl NetworkConfig {
             Self::Mamba(_) => "mamba",
             Self::Gru(_) => "gru",
             Self::Lstm(_) => "lstm",
+            Self::Bert(_) => Encoder::MODEL_TYPE,
         }
     }
 
@@ -144,38 +168,45 @@ impl NetworkConfig {
             Self::Gpt2(config) => config.tokens,
             Self::Mamba(config) => config.tokens,
             Self::Gru(config) | Self::Lstm(config) => config.tokens,
+            Self::Bert(config) => config.tokens,
         }
+    }
+
+    /// What the last token of a network trained here is for.
+    pub const fn last_token(&self) -> &'static str {
+        if matches!(self, Self::Bert(_)) { "mask" } else { "begin" }
     }
 
     /// The longest sequence it was trained on, where positions can go beyond but may not mean much there.
     pub const fn trained_length(&self) -> Option<usize> {
         match self {
             Self::Llama(config) => Some(config.trained_length),
-            Self::Gpt2(_) | Self::Mamba(_) | Self::Gru(_) | Self::Lstm(_) => None,
+            Self::Gpt2(_) | Self::Mamba(_) | Self::Gru(_) | Self::Lstm(_) | Self::Bert(_) => None,
         }
     }
 
     /// How many numbers the network is made of.
     pub fn parameters(&self) -> usize {
-        with_network!(self, network => network.layout().len())
+        with_any!(self, network => network.layout().len())
     }
 
     /// Where each tensor lies in the weights.
     pub fn layout(&self) -> Layout {
-        with_network!(self, network => network.layout().clone())
+        with_any!(self, network => network.layout().clone())
     }
 
     /// The mean loss over windows of tokens, of which each but the first is predicted, and its gradient.
     pub fn loss_and_gradient(&self, weights: &[f32], windows: &[Vec<u32>]) -> Result<(f64, Vec<f32>), Error> {
         check_batch(windows)?;
-        with_trainable!(
+        with_kind!(
             self,
             network => {
                 let mut gradients = Gradients::default();
-                let (loss, gradient) = gradients.compute(&network, weights, windows);
+                let (loss, gradient) = gradients.compute(&NextEvent(&network), weights, windows);
                 Ok((loss, gradient.to_vec()))
             },
-            _network => Err(self.untrainable())
+            _network => Err(self.untrainable()),
+            _encoder => Err(Error::spec("backbone", MASKED))
         )
     }
 
@@ -185,41 +216,42 @@ impl NetworkConfig {
 
     /// Trains on these batches, one step each, without looking at anything else; returns the mean loss of the last.
     pub fn steps(&self, state: &mut TrainState, batches: &[Vec<Vec<u32>>], rate: f32) -> Result<f64, Error> {
-        with_trainable!(
+        with_kind!(
             self,
             network => {
                 let mut gradients = Gradients::default();
                 let mut loss = f64::NAN;
                 for batch in batches {
                     check_batch(batch)?;
-                    let (mean, gradient) = gradients.compute(&network, &state.weights, batch);
+                    let (mean, gradient) = gradients.compute(&NextEvent(&network), &state.weights, batch);
                     state.optimiser.step(network.layout(), &mut state.weights, gradient, rate);
                     loss = mean;
                 }
                 Ok(loss)
             },
-            _network => Err(self.untrainable())
+            _network => Err(self.untrainable()),
+            _encoder => Err(Error::spec("backbone", MASKED))
         )
     }
 
     /// Floating-point operations of one row after a past of `context` tokens, the head for `types` types included.
     pub fn row_operations(&self, context: usize, types: usize) -> f64 {
-        let (tables, width) = with_network!(self, network => {
-            let entries = network.layout().entries().iter();
-            let tables: usize = entries.filter(|entry| entry.role == Role::Table).map(|entry| entry.range().len()).sum();
-            (tables, network.width())
-        });
+        let layout = self.layout();
+        let entries = layout.entries().iter();
+        let tables: usize = entries.filter(|entry| entry.role == Role::Table).map(|entry| entry.range().len()).sum();
+        let width = with_any!(self, network => network.width());
         let attended = match self {
             Self::Llama(config) => config.layers * config.heads * config.head_width,
             Self::Gpt2(config) => config.layers * config.width,
+            Self::Bert(config) => config.layers * config.width,
             Self::Mamba(_) | Self::Gru(_) | Self::Lstm(_) => 0,
         };
-        2.0 * (self.parameters() - tables) as f64 + 4.0 * (attended * context) as f64 + 2.0 * (width * types) as f64
+        2.0 * (layout.len() - tables) as f64 + 4.0 * (attended * context) as f64 + 2.0 * (width * types) as f64
     }
 
     /// A run that has not begun.
     pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
-        let weights = with_network!(self, network => {
+        let weights = with_any!(self, network => {
             let mut weights = network.layout().draw(seed);
             network.begin(&mut weights);
             weights
@@ -233,10 +265,14 @@ impl NetworkConfig {
             let reason = format!("{} numbers for {} parameters", weights.len(), self.parameters());
             return Err(Error::spec("weights", reason));
         }
-        with_network!(self, network => Ok(store::bare(self, network, weights)))
+        with_network!(
+            self,
+            network => Ok(store::bare(self, network, weights)),
+            _encoder => Err(Error::spec("backbone", MASKED))
+        )
     }
 
-    /// Trains from `state` on. The last token is the begin token.
+    /// Trains from `state` on. The last token is no event, but [`Self::last_token`].
     pub fn train(
         &self,
         corpus: &dyn Corpus,
@@ -245,10 +281,17 @@ impl NetworkConfig {
         state: TrainState,
         observer: &mut dyn TrainObserver,
     ) -> Result<Trained, Error> {
-        with_trainable!(
+        with_kind!(
             self,
-            network => run(&network, corpus, survey, spec, state, observer),
-            _network => Err(self.untrainable())
+            network => run(&NextEvent(&network), corpus, survey, spec, state, observer),
+            _network => Err(self.untrainable()),
+            encoder => {
+                if spec.length > encoder.config.positions {
+                    let reason = format!("{} is more than {} learnt positions", spec.length, encoder.config.positions);
+                    return Err(Error::spec("length", reason));
+                }
+                run(&Masked(&encoder), corpus, survey, spec, state, observer)
+            }
         )
     }
 }

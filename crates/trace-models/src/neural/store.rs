@@ -12,9 +12,10 @@ use trace_core::theory::Fitness;
 use trace_core::{DensityModel, Vocabulary};
 
 use super::architecture::Architecture;
+use super::bert;
 use super::layout::Layout;
 use super::model::{Facts, NeuralModel};
-use super::network::{NetworkConfig, with_network};
+use super::network::{MASKED, NetworkConfig, with_network};
 use crate::Error;
 use crate::folder::{self, Config, ModelRecord, RECORD_SCHEMA};
 use crate::shards::TensorSet;
@@ -58,7 +59,7 @@ pub(crate) fn open(
         let mut model = NeuralModel { network, weights, facts, spaces: Mutex::default() };
         model.reorder(&specials.order);
         Ok(Box::new(model))
-    })
+    }, _encoder => Err(Error::folder(&config.path, MASKED)))
 }
 
 /// A network with weights that come from no folder.
@@ -85,19 +86,26 @@ pub(super) fn bare_facts(config: &NetworkConfig) -> Facts {
 }
 
 /// Tokens in the order in which the model has them: events, then special tokens.
-struct Specials {
+pub(super) struct Specials {
     order: Vec<u32>,
     begin: Option<u32>,
     types: usize,
 }
 
-fn special_tokens(folder: &Path, record: Option<&ModelRecord>, tokens: usize) -> Result<Specials, Error> {
+impl Specials {
+    /// The token of each event in the folder's own counting.
+    pub(super) fn event_tokens(&self) -> &[u32] {
+        &self.order[..self.types]
+    }
+}
+
+pub(super) fn special_tokens(folder: &Path, record: Option<&ModelRecord>, tokens: usize) -> Result<Specials, Error> {
     let path = folder.join("trace.json");
     let mut special = vec![false; tokens];
     let mut begin = None;
     for (name, token) in record.iter().flat_map(|record| &record.special_tokens) {
-        if !["begin", "padding", "unknown"].contains(&name.as_str()) {
-            let reason = format!("special_tokens: expected begin, padding or unknown, found {name:?}");
+        if !["begin", "mask", "padding", "unknown"].contains(&name.as_str()) {
+            let reason = format!("special_tokens: expected begin, mask, padding or unknown, found {name:?}");
             return Err(Error::folder(&path, reason));
         }
         let Some(flag) = special.get_mut(*token as usize) else {
@@ -119,21 +127,31 @@ fn special_tokens(folder: &Path, record: Option<&ModelRecord>, tokens: usize) ->
     Ok(Specials { order, begin, types })
 }
 
+/// How often each type occurred in training, if the record says so.
+pub(super) fn check_counts<'r>(
+    folder: &Path,
+    specials: &Specials,
+    record: Option<&'r ModelRecord>,
+) -> Result<Option<&'r Vec<u64>>, Error> {
+    let counts = record.and_then(|record| record.event_counts.as_ref());
+    if let Some(counts) = counts.filter(|counts| counts.len() != specials.types) {
+        let reason = format!("event_counts: expected {} numbers, found {}", specials.types, counts.len());
+        return Err(Error::folder(&folder.join("trace.json"), reason));
+    }
+    Ok(counts)
+}
+
 fn facts(
     config: &NetworkConfig,
     folder: &Path,
     specials: &Specials,
     record: Option<&ModelRecord>,
 ) -> Result<Facts, Error> {
-    let counts = record.and_then(|record| record.event_counts.as_ref());
-    if let Some(counts) = counts.filter(|counts| counts.len() != specials.types) {
-        let reason = format!("event_counts: expected {} numbers, found {}", specials.types, counts.len());
-        return Err(Error::folder(&folder.join("trace.json"), reason));
-    }
+    let counts = check_counts(folder, specials, record)?;
     Ok(Facts {
         config: config.clone(),
         types: specials.types,
-        event_tokens: specials.order[..specials.types].to_vec(),
+        event_tokens: specials.event_tokens().to_vec(),
         begin: specials.begin,
         trained_length: config.trained_length(),
         frequencies: counts.map(|counts| counts.iter().map(|count| *count as f64).collect()),
@@ -148,9 +166,10 @@ fn is_idle(name: &str, layout: &Layout) -> bool {
     tied || name.ends_with(".rotary_emb.inv_freq")
         || name.ends_with(".attn.bias")
         || name.ends_with(".attn.masked_bias")
+        || bert::is_idle(name)
 }
 
-fn read_weights(layout: &Layout, set: &mut TensorSet) -> Result<Vec<f32>, Error> {
+pub(super) fn read_weights(layout: &Layout, set: &mut TensorSet) -> Result<Vec<f32>, Error> {
     for entry in layout.entries() {
         set.check_floats(&entry.name, &entry.shape)?;
     }
@@ -228,17 +247,15 @@ impl NetworkConfig {
         config.insert("pad_token_id".to_owned(), Value::Null);
         config.insert("dtype".to_owned(), "float32".into());
         config.insert("torch_dtype".to_owned(), "float32".into());
-        with_network!(self, network => {
-            let tensors: Vec<(&str, AnyTensor<'_>)> = network
-                .layout()
-                .entries()
-                .iter()
-                .map(|entry| {
-                    let values = &weights[entry.range()];
-                    (entry.name.as_str(), AnyTensor::F32(Tensor { shape: entry.shape.clone(), values }))
-                })
-                .collect();
-            folder::save(folder, &Value::Object(config), &record, vocabulary, |path| tensors::write(path, &tensors))
-        })
+        let layout = self.layout();
+        let tensors: Vec<(&str, AnyTensor<'_>)> = layout
+            .entries()
+            .iter()
+            .map(|entry| {
+                let values = &weights[entry.range()];
+                (entry.name.as_str(), AnyTensor::F32(Tensor { shape: entry.shape.clone(), values }))
+            })
+            .collect();
+        folder::save(folder, &Value::Object(config), &record, vocabulary, |path| tensors::write(path, &tensors))
     }
 }

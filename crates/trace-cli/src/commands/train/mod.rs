@@ -58,6 +58,9 @@ fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
         Backbone::Ngram => network_flags.iter().find(|(_, given)| *given).map(|(name, _)| *name),
         _ if args.order.is_some() => Some("--order"),
         Backbone::Llama => None,
+        // A masked model sees both sides of an event; what the process leaves open given the past is no bound for it.
+        Backbone::Bert if args.process.is_some() => Some("--process"),
+        Backbone::Bert => args.head_width.map(|_| "--head-width"),
         Backbone::Mamba | Backbone::Gru | Backbone::Lstm if args.feed_forward.is_some() => Some("--feed-forward"),
         Backbone::Mamba | Backbone::Gru | Backbone::Lstm if args.head_width.is_some() => Some("--head-width"),
         _ => args.heads.map(|_| "--heads"),

@@ -16,7 +16,7 @@ use trace_models::{ModelRecord, write_folder};
 
 use super::corpus::LogCorpus;
 use super::{open_process, process_entropy, size};
-use crate::cli::{OptimiserFlag, TrainArgs};
+use crate::cli::{Backbone, OptimiserFlag, TrainArgs};
 use crate::commands::log::SHAPING;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -42,7 +42,10 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let corpus = LogCorpus::open(&args.log)?;
     let types = corpus.vocabulary.len();
     say(quiet, corpus.summary.line());
-    let survey = Survey::new(&corpus, types, args.held_out, args.seed).with_context(|| corpus.name.clone())?;
+    let mut survey = Survey::new(&corpus, types, args.held_out, args.seed).with_context(|| corpus.name.clone())?;
+    if args.backbone == Backbone::Bert {
+        survey.ngram_loss = None; // of predictions from the past alone: nothing to compare a masked model with
+    }
     let entropy = match &process {
         Some(process) => {
             let held_out = survey.held_out.iter().map(Vec::as_slice);
@@ -83,7 +86,7 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     }
     let fitness = Fitness { held_out_loss: trained.held_out_loss, ..fitness };
     let mut record = record(args, &spec, &survey, &trained, fitness);
-    record.special_tokens.insert("begin".to_owned(), config.tokens() as u32 - 1);
+    record.special_tokens.insert(config.last_token().to_owned(), config.tokens() as u32 - 1);
     write_folder(&args.out, |folder| config.save(folder, &trained.state.best, &corpus.vocabulary, record))?;
     checkpoints.remove()?;
     say(quiet, describe(args, &config, &survey, &trained, fitness, types));
@@ -103,16 +106,19 @@ fn length(args: &TrainArgs, survey: &Survey) -> anyhow::Result<usize> {
 
 /// Refuses lengths whose attention weights no machine would hold.
 fn check_scores(config: &NetworkConfig, length: usize) -> anyhow::Result<()> {
-    if let NetworkConfig::Llama(config) = config {
-        let bytes = config.layers * config.heads * length * length * size_of::<f32>();
-        if bytes > MOST_SCORES {
-            return Err(Failure::usage(format!(
-                "--length {length}: a training step would keep {} GB of attention weights for one sequence; expected less \
-                 than {} GB, with shorter pieces, fewer heads or layers",
-                bytes >> 30,
-                MOST_SCORES >> 30
-            )));
-        }
+    let heads = match config {
+        NetworkConfig::Llama(config) => config.layers * config.heads,
+        NetworkConfig::Bert(config) => config.layers * config.heads,
+        _ => 0,
+    };
+    let bytes = heads * length * length * size_of::<f32>();
+    if bytes > MOST_SCORES {
+        return Err(Failure::usage(format!(
+            "--length {length}: a training step would keep {} GB of attention weights for one sequence; expected less \
+             than {} GB, with shorter pieces, fewer heads or layers",
+            bytes >> 30,
+            MOST_SCORES >> 30
+        )));
     }
     Ok(())
 }
@@ -276,7 +282,8 @@ fn describe(
     }
     let Some(loss) = fitness.held_out_loss else { return text + "; nothing was held out, so its fit is unknown" };
     let mut remarks = String::new();
-    text += &format!("\nheld-out loss {loss:.3} nats an event");
+    let event = if args.backbone == Backbone::Bert { "a hidden event" } else { "an event" };
+    text += &format!("\nheld-out loss {loss:.3} nats {event}");
     if let Some(unigram) = fitness.unigram_loss {
         text += &format!("; frequencies alone {unigram:.3}");
         if loss > unigram - 0.01 {

@@ -1,6 +1,7 @@
 //! What `--size auto` and the other sizes mean.
 
 use trace_models::neural::NetworkConfig;
+use trace_models::neural::bert::BertConfig;
 use trace_models::neural::llama::LlamaConfig;
 use trace_models::neural::mamba::MambaConfig;
 use trace_models::neural::recurrent::RecurrentConfig;
@@ -59,6 +60,10 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
             return Err(Failure::usage(format!("--head-width: {head_width} is odd; expected an even number")));
         }
         Some(head_width) => head_width,
+        None if args.backbone == Backbone::Bert && !width.is_multiple_of(heads) => {
+            let reason = format!("--width {width} with --heads {heads}: expected a width that heads share evenly");
+            return Err(Failure::usage(reason));
+        }
         None if args.backbone == Backbone::Llama && !width.is_multiple_of(2 * heads) => {
             let reason = format!(
                 "--width {width} with --heads {heads}: expected a width that gives each head an even part, or --head-width"
@@ -85,6 +90,16 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
             conv_bias: true,
             bias: false,
             tied: false,
+        }),
+        Backbone::Bert => NetworkConfig::Bert(BertConfig {
+            tokens,
+            width,
+            layers,
+            heads,
+            feed_forward,
+            positions: length,
+            token_types: 1,
+            norm_epsilon: 1e-12,
         }),
         // N-grams are no network and do not come here.
         Backbone::Llama | Backbone::Ngram => NetworkConfig::Llama(LlamaConfig {

@@ -8,7 +8,7 @@ use trace_core::EventId;
 use trace_core::random::{Purpose, Streams};
 use twox_hash::XxHash3_64;
 
-use super::step::Window;
+use super::objective::Window;
 use crate::Error;
 use crate::ngram::{NgramCounts, NgramModel};
 
@@ -150,16 +150,18 @@ impl Survey {
     }
 }
 
-/// Cuts a sequence into windows of at most `length` predictions. The first window starts with the begin token; a
-/// later one with the event before it. `first` is the length of the first window.
-pub(crate) fn windows(events: &[EventId], begin: u32, length: usize, first: usize) -> Vec<Window> {
-    let tokens: Vec<u32> = std::iter::once(begin).chain(events.iter().map(|event| event.0)).collect();
+/// Cuts a sequence into windows of at most `length` events. With a begin token the first window starts with it, and a
+/// later one with the event before its own, so that every event has a token before it; without one, windows hold their
+/// events alone. `first` is the length of the first window.
+pub(crate) fn windows(events: &[EventId], begin: Option<u32>, length: usize, first: usize) -> Vec<Window> {
+    let tokens: Vec<u32> = begin.into_iter().chain(events.iter().map(|event| event.0)).collect();
+    let before = usize::from(begin.is_some());
     let mut list = Vec::new();
     let (mut from, mut size) = (0, first.clamp(1, length));
-    while from + 1 < tokens.len() {
-        let to = (from + size).min(tokens.len() - 1);
-        list.push(tokens[from..=to].to_vec());
-        (from, size) = (to, length);
+    while from + before < tokens.len() {
+        let to = (from + before + size).min(tokens.len());
+        list.push(tokens[from..to].to_vec());
+        (from, size) = (to - before, length);
     }
     list
 }
@@ -183,7 +185,7 @@ pub(crate) struct Batches<'c> {
 /// How batches are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BatchShape {
-    pub(crate) begin: u32,
+    pub(crate) begin: Option<u32>,
     pub(crate) windows: usize,
     pub(crate) length: usize,
 }
@@ -259,12 +261,15 @@ mod tests {
     fn windows_predict_every_event_once() {
         let events: Vec<EventId> = (0..11).map(EventId).collect();
         for first in 1..5 {
-            let cut = windows(&events, 99, 4, first);
+            let cut = windows(&events, Some(99), 4, first);
             let predicted: Vec<u32> = cut.iter().flat_map(|window| window[1..].to_vec()).collect();
             assert_eq!(predicted, (0..11).collect::<Vec<_>>());
             assert_eq!((cut[0][0], cut[0].len()), (99, first + 1));
             assert!(cut.iter().all(|window| window.len() <= 5));
             assert!(cut.windows(2).all(|pair| pair[0].last() == pair[1].first()));
+            let bare = windows(&events, None, 4, first);
+            assert_eq!(bare.concat(), (0..11).collect::<Vec<_>>());
+            assert!(bare[0].len() == first && bare.iter().all(|window| (1..=4).contains(&window.len())));
         }
     }
 
@@ -274,7 +279,7 @@ mod tests {
         let survey = Survey::new(&corpus, 7, 0.2, 5).unwrap();
         assert!(!survey.held_out.is_empty() && survey.held_out.len() < 20);
         let kept = survey.sequences - survey.held_out.len();
-        let shape = BatchShape { begin: 7, windows: 1, length: 64 };
+        let shape = BatchShape { begin: Some(7), windows: 1, length: 64 };
         let mut batches = Batches::new(&corpus, &survey, shape, 5);
         let mut epochs = Vec::new();
         for _ in 0..2 {

@@ -2,12 +2,16 @@
 
 mod checkpoint;
 mod corpus;
+mod masked;
+pub(super) mod objective;
 mod optimiser;
 mod run;
 mod step;
 
 pub use checkpoint::Checkpoints;
 pub use corpus::{Corpus, SequencePass, Survey};
+pub(crate) use masked::Masked;
+pub(crate) use objective::NextEvent;
 pub use optimiser::OptimiserKind;
 pub(crate) use run::run;
 pub use run::{Limit, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};

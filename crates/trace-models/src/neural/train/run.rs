@@ -6,14 +6,18 @@
 //!
 //! The held-out loss is measured about twenty times; the weights of the lowest are kept. By steps, a run is a
 //! function of its settings, corpus and seed alone, whatever the number of threads and however often it was killed
-//! and continued: batches are drawn again up to the step of the checkpoint.
+//! and continued: batches are drawn again up to the step of the checkpoint, and what an objective leaves to chance
+//! depends on the seed and the step alone.
 
 use std::time::{Duration, Instant};
 
-use super::super::architecture::Trainable;
+use rand_chacha::ChaCha8Rng;
+use trace_core::random::{Purpose, Streams};
+
 use super::corpus::{BatchShape, Batches, Corpus, Survey, windows};
+use super::objective::Objective;
 use super::optimiser::{Optimiser, OptimiserKind};
-use super::step::{Gradients, Window, loss, rows_of};
+use super::step::{Gradients, loss, rows_of};
 use crate::Error;
 
 /// When a run ends.
@@ -149,9 +153,16 @@ impl TrainState {
     }
 }
 
+/// What an objective may draw from in a step, or for all held-out windows.
+fn chance(seed: u64, step: Option<u64>) -> ChaCha8Rng {
+    let name = if step.is_some() { "examples" } else { "held-out examples" };
+    let step = step.unwrap_or(0);
+    Streams::new(seed, name).stream(Purpose::Mask, step as u32, (step >> 32) as u32)
+}
+
 /// Runs from `state` to the end.
-pub(crate) fn run<A: Trainable>(
-    network: &A,
+pub(crate) fn run<O: Objective>(
+    objective: &O,
     corpus: &dyn Corpus,
     survey: &Survey,
     spec: &TrainSpec,
@@ -159,16 +170,16 @@ pub(crate) fn run<A: Trainable>(
     observer: &mut dyn TrainObserver,
 ) -> Result<Trained, Error> {
     state.optimiser.set_decay(spec.decay);
-    let begin = network.tokens() as u32 - 1;
-    let held_out: Vec<Window> =
-        survey.held_out.iter().flat_map(|events| windows(events, begin, spec.length, spec.length)).collect();
+    let begin = objective.begin();
+    let held_out = survey.held_out.iter().flat_map(|events| windows(events, begin, spec.length, spec.length)).collect();
+    let held_out = objective.examples(held_out, chance(spec.seed, None));
     let shape = BatchShape { begin, windows: spec.batch, length: spec.length };
     let mut batches = Batches::new(corpus, survey, shape, spec.seed);
     for _ in 0..state.step {
         batches.next()?;
     }
-    let mut run = Run { network, spec, state, quick: quick(&held_out), last_held_out: None };
-    let mut gradients = Gradients::default();
+    let mut run = Run { objective, spec, state, quick: quick::<O>(&held_out), last_held_out: None };
+    let mut gradients = Gradients::<O>::default();
     let mut pace = Pace::default();
     let started = Instant::now();
     let before = run.state.seconds;
@@ -176,12 +187,12 @@ pub(crate) fn run<A: Trainable>(
     let mut saving = Duration::ZERO;
     let mut end = TrainEnd::Complete;
     while run.share() < 1.0 {
-        let batch = batches.next()?;
+        let batch = objective.examples(batches.next()?, chance(spec.seed, Some(run.state.step)));
         let rate = spec.rate * rate_at(run.share());
-        let (loss, gradient) = gradients.compute(network, &run.state.weights, &batch);
-        run.state.optimiser.step(network.layout(), &mut run.state.weights, gradient, rate);
+        let (loss, gradient) = gradients.compute(objective, &run.state.weights, &batch);
+        run.state.optimiser.step(objective.layout(), &mut run.state.weights, gradient, rate);
         run.state.step += 1;
-        run.state.events += rows_of(&batch) as u64;
+        run.state.events += rows_of::<O>(&batch) as u64;
         run.state.seconds = before + started.elapsed().as_secs_f64();
         if !loss.is_finite() {
             return Err(Error::spec("learning-rate", format!("the loss became {loss} at step {}", run.state.step)));
@@ -189,7 +200,7 @@ pub(crate) fn run<A: Trainable>(
         let measured = run.measure_if_due();
         observer.stepped(&run.state)?;
         // Speed leaves measurements out.
-        pace.note(loss, rows_of(&batch), measured);
+        pace.note(loss, rows_of::<O>(&batch), measured);
         run.state.seconds = before + started.elapsed().as_secs_f64();
         let stop = matches!(spec.limit, Limit::EarlyStop(_)) && run.state.since_best >= PATIENCE;
         let goes_on = observer.progress(&TrainProgress {
@@ -225,19 +236,19 @@ pub(crate) fn run<A: Trainable>(
     if state.best_loss.is_none() {
         state.best.clone_from(&state.weights);
     }
-    let held_out_loss = if end == TrainEnd::Interrupted { None } else { mean_loss(network, &state.best, &held_out) };
+    let held_out_loss = if end == TrainEnd::Interrupted { None } else { mean_loss(objective, &state.best, &held_out) };
     Ok(Trained { state, held_out_loss, end })
 }
 
-struct Run<'r, A> {
-    network: &'r A,
+struct Run<'r, O: Objective> {
+    objective: &'r O,
     spec: &'r TrainSpec,
     state: TrainState,
-    quick: Vec<Window>,
+    quick: Vec<O::Example>,
     last_held_out: Option<f64>,
 }
 
-impl<A: Trainable> Run<'_, A> {
+impl<O: Objective> Run<'_, O> {
     /// The share of the run that is over.
     fn share(&self) -> f64 {
         match self.spec.limit {
@@ -257,7 +268,7 @@ impl<A: Trainable> Run<'_, A> {
             return false;
         }
         self.state.evaluations = due;
-        let Some(loss) = mean_loss(self.network, &self.state.weights, &self.quick) else { return false };
+        let Some(loss) = mean_loss(self.objective, &self.state.weights, &self.quick) else { return false };
         self.last_held_out = Some(loss);
         if self.state.best_loss.is_none_or(|best| loss < best) {
             self.state.best_loss = Some(loss);
@@ -270,22 +281,22 @@ impl<A: Trainable> Run<'_, A> {
     }
 }
 
-/// The first windows, as many as a quick measurement uses.
-fn quick(windows: &[Window]) -> Vec<Window> {
+/// The first examples, as many as a quick measurement uses.
+fn quick<O: Objective>(examples: &[O::Example]) -> Vec<O::Example> {
     let mut events = 0;
-    windows
+    examples
         .iter()
-        .take_while(|window| {
+        .take_while(|example| {
             let wanted = events < QUICK_EVENTS;
-            events += window.len() - 1;
+            events += O::rows(example);
             wanted
         })
         .cloned()
         .collect()
 }
 
-fn mean_loss<A: Trainable>(network: &A, weights: &[f32], windows: &[Window]) -> Option<f64> {
-    let (sum, count) = loss(network, weights, windows);
+fn mean_loss<O: Objective>(objective: &O, weights: &[f32], examples: &[O::Example]) -> Option<f64> {
+    let (sum, count) = loss(objective, weights, examples);
     (count > 0).then(|| sum / count as f64)
 }
 
