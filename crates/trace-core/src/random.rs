@@ -27,10 +27,10 @@ pub enum Purpose {
     Weights = 7,
     /// The order of training sequences.
     Shuffle = 8,
-    /// What methods that guess or sample in other ways draw.
-    Guess = 10,
     /// What a masked model is asked about in training.
     Mask = 9,
+    /// What methods that guess or sample in other ways draw.
+    Guess = 10,
 }
 
 /// Keys that all streams of one sequence share.

@@ -97,7 +97,10 @@ impl Lab<'_> {
         match fs::read_to_string(&path) {
             Ok(text) => {
                 let old: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-                if old["size"] != record["size"] || old["scale"] != record["scale"] || old["version"] != record["version"] {
+                if old["size"] != record["size"]
+                    || old["scale"] != record["scale"]
+                    || old["version"] != record["version"]
+                {
                     return Err(Error::Output(format!(
                         "{}: holds results of another size or version; expected an empty folder or the same settings",
                         path.display()

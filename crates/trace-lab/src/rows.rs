@@ -175,8 +175,16 @@ impl Rows {
         let mut keys: Vec<&str> = Vec::new();
         let mut values: Vec<&str> = Vec::new();
         for row in &self.rows {
-            keys.extend(row.keys.iter().map(|key| key.0.as_str()).filter(|key| !keys.contains(key)).collect::<Vec<_>>());
-            values.extend(row.values.iter().map(|value| value.0.as_str()).filter(|name| !values.contains(name)).collect::<Vec<_>>());
+            keys.extend(
+                row.keys.iter().map(|key| key.0.as_str()).filter(|key| !keys.contains(key)).collect::<Vec<_>>(),
+            );
+            values.extend(
+                row.values
+                    .iter()
+                    .map(|value| value.0.as_str())
+                    .filter(|name| !values.contains(name))
+                    .collect::<Vec<_>>(),
+            );
         }
         let mut text = keys.iter().copied().chain(["seed"]).chain(values.iter().copied()).collect::<Vec<_>>().join(",");
         text.push('\n');

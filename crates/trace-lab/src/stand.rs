@@ -54,10 +54,9 @@ impl WorldSpec {
     /// A name for folders.
     fn name(&self) -> String {
         match self {
-            Self::Scm(spec) => format!(
-                "scm-v{}-m{}-r{}-d{}-s{}",
-                spec.vocabulary, spec.memory, spec.redundancy, spec.decay, spec.seed
-            ),
+            Self::Scm(spec) => {
+                format!("scm-v{}-m{}-r{}-d{}-s{}", spec.vocabulary, spec.memory, spec.redundancy, spec.decay, spec.seed)
+            }
             Self::Fleet { types, seed } => format!("fleet-v{types}-s{seed}"),
         }
     }

@@ -24,7 +24,12 @@ pub const DROPS: Experiment = Experiment {
 };
 
 fn cells(size: Size) -> Vec<Cell> {
-    numbered(size.pick(&[0.0, 0.4], &[0.0, 0.1, 0.2, 0.4], &[0.0, 0.05, 0.1, 0.2, 0.3, 0.4], &[0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5]))
+    numbered(size.pick(
+        &[0.0, 0.4],
+        &[0.0, 0.1, 0.2, 0.4],
+        &[0.0, 0.05, 0.1, 0.2, 0.3, 0.4],
+        &[0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5],
+    ))
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {

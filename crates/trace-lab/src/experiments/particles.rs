@@ -22,7 +22,8 @@ pub const PARTICLES: Experiment = Experiment {
 };
 
 fn cells(size: Size) -> Vec<Cell> {
-    let counts: &[usize] = size.pick(&[4, 16], &[8, 32, 128], &[8, 16, 32, 64, 128, 256, 512], &[8, 16, 32, 64, 128, 256, 512]);
+    let counts: &[usize] =
+        size.pick(&[4, 16], &[8, 32, 128], &[8, 16, 32, 64, 128, 256, 512], &[8, 16, 32, 64, 128, 256, 512]);
     // Names, so that the figure gives `auto` a place of its own beside the numbers.
     let mut cells: Vec<Cell> =
         counts.iter().map(|count| Cell { name: format!("N = {count}"), value: *count as f64 }).collect();

@@ -17,12 +17,7 @@ pub const SCALING_LAW: Experiment = Experiment {
     cells,
     run,
     columns: &["best_threshold", "f1", "epsilon_hat"],
-    plot: Plot {
-        x: "vocabulary",
-        axis: Axis::Logarithmic,
-        series: Some("method"),
-        figures: &["log10_best_threshold"],
-    },
+    plot: Plot { x: "vocabulary", axis: Axis::Logarithmic, series: Some("method"), figures: &["log10_best_threshold"] },
     note: Some(exponents),
 };
 
@@ -57,7 +52,9 @@ fn exponents(rows: &Rows) -> Option<String> {
             .rows()
             .iter()
             .filter(|row| row.key("method") == Some(method))
-            .filter_map(|row| Some((row.key("vocabulary")?.parse::<f64>().ok()?.log10(), row.value("log10_best_threshold")?)))
+            .filter_map(|row| {
+                Some((row.key("vocabulary")?.parse::<f64>().ok()?.log10(), row.value("log10_best_threshold")?))
+            })
             .collect();
         slope(&points)
     };

@@ -4,7 +4,9 @@ use trace_core::{Divergence, Intervention, Memory, Particles};
 
 use super::{Axis, Cell, Experiment, Plot, base, measured, ours};
 use crate::lab::Lab;
-use crate::methods::{Absent, Attention, Bigram, BigramCounts, Frequency, Granger, Kind, Method, Random, Saliency, Shapley, Span};
+use crate::methods::{
+    Absent, Attention, Bigram, BigramCounts, Frequency, Granger, Kind, Method, Random, Saliency, Shapley, Span,
+};
 use crate::rows::Row;
 use crate::stand::Stand;
 use crate::trial::{Case, Trial};
@@ -109,7 +111,8 @@ fn the_truth_itself(
 
 /// Pairs of a sequence that either truth knows, decided by the exact one.
 fn decided(exact: &Case, truth: &TrueEdges) -> Vec<trace_core::evaluation::Candidate<trace_core::EventId>> {
-    let mut pairs: Vec<_> = exact.truth.keys().chain(truth.keys().filter(|pair| !exact.truth.contains_key(pair))).collect();
+    let mut pairs: Vec<_> =
+        exact.truth.keys().chain(truth.keys().filter(|pair| !exact.truth.contains_key(pair))).collect();
     pairs.sort_unstable();
     let events = &exact.sequence.events;
     let candidate = |pair: &&(trace_core::Position, trace_core::Position)| trace_core::evaluation::Candidate {

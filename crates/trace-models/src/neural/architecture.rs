@@ -96,7 +96,7 @@ pub(crate) fn embed(out: &mut [f32], table: &[f32], tokens: &[u32], width: usize
 }
 
 /// Adds the gradient of embedded rows to that of the table.
-fn back_embed(d_table: &mut [f32], d_out: &[f32], tokens: &[u32], width: usize) {
+pub(crate) fn back_embed(d_table: &mut [f32], d_out: &[f32], tokens: &[u32], width: usize) {
     for (row, token) in d_out.chunks_exact(width).zip(tokens) {
         crate::kernels::single::add(&mut d_table[*token as usize * width..][..width], row);
     }

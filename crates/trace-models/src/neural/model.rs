@@ -18,7 +18,7 @@ use trace_core::{Branches, DensityModel, EntryMut, EventId, EventScore, Measure,
 
 use super::architecture::{Architecture, Past};
 use super::head::{self, TileRoom};
-use super::network::{NetworkConfig, with_trainable};
+use super::network::{NetworkConfig, with_kind};
 use super::rows::Rows;
 use super::saliency::{self, Effects};
 
@@ -223,13 +223,14 @@ impl<A: Architecture> DensityModel for NeuralModel<A> {
     fn saliency(&self, events: &[EventId], positions: Range<usize>, out: &mut [f64]) -> Result<(), ModelError> {
         let tokens = self.tokens(&events[..positions.end]);
         let effects = Effects { tokens: &tokens, begin: self.shift(), types: self.facts.types, positions };
-        with_trainable!(
+        with_kind!(
             &self.facts.config,
             network => {
                 saliency::fill(&network, &self.weights, &effects, out);
                 Ok(())
             },
-            _network => Err(ModelError::without_gradients(self.backbone()))
+            _network => Err(ModelError::without_gradients(self.backbone())),
+            _encoder => Err(ModelError::without_gradients(self.backbone()))
         )
     }
 

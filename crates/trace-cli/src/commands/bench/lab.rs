@@ -28,9 +28,10 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
     let lab = Lab { folder: args.out.clone(), size, seeds: args.seeds, reporter: &listener };
     for experiment in experiments {
         let outcome = lab.run(experiment).map_err(|error| match error {
-            Error::Interrupted => {
-                Failure::interrupted(format!("what is finished is kept in {}; the same command goes on", args.out.display()))
-            }
+            Error::Interrupted => Failure::interrupted(format!(
+                "what is finished is kept in {}; the same command goes on",
+                args.out.display()
+            )),
             error => error.into(),
         })?;
         println!("{}\n", experiment.title);

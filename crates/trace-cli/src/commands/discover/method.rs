@@ -60,7 +60,9 @@ pub fn open(kind: Kind, folder: &Path) -> anyhow::Result<Opened> {
     }
     if !trace_models::is_encoder(folder)? {
         let place = folder.display();
-        return Err(Failure::usage(format!("--method attention: {place} is no masked model; expected one trained with --backbone bert")));
+        return Err(Failure::usage(format!(
+            "--method attention: {place} is no masked model; expected one trained with --backbone bert"
+        )));
     }
     let OpenEncoder { encoder, vocabulary, record, config, fingerprint } = trace_models::open_encoder(folder)?;
     let encoder = Arc::new(encoder);
@@ -151,7 +153,9 @@ pub fn build<'m>(
         }
         Kind::Saliency => Box::new(Saliency { span, model, threshold: own.unwrap_or(Saliency::THRESHOLD) }),
         Kind::Attention => match &opened.encoder {
-            Some(encoder) => Box::new(Attention { span, encoder: &**encoder, threshold: own.unwrap_or(Attention::THRESHOLD) }),
+            Some(encoder) => {
+                Box::new(Attention { span, encoder: &**encoder, threshold: own.unwrap_or(Attention::THRESHOLD) })
+            }
             None => return Err(Failure::usage("--method attention: expected a model trained with --backbone bert")),
         },
         Kind::Bigram => {

@@ -8,10 +8,11 @@ use rayon::prelude::*;
 use serde_json::{Map, json};
 use trace_core::{DensityModel, EventId, EventSequence, Vocabulary};
 use trace_io::truth::TruthEdge;
+use trace_lab::truth::TruthSpec;
 use trace_models::fleet::{Design, Fault, FleetLog, FleetSpec, Vehicle};
 use trace_models::{check_replaceable, write_folder};
 
-use super::truth::{TruthSpec, check_draws};
+use super::truth::{self, check_draws};
 use super::{EVENTS_AT_A_TIME, check_size};
 use crate::cli::{FleetArgs, LogFormat};
 use crate::failure::Failure;
@@ -69,7 +70,7 @@ struct Written {
 
 impl<'a> Simulation<'a> {
     fn new(args: &'a FleetArgs, design: &'a Design, recording: FleetLog) -> Self {
-        let truth = TruthSpec::new(args.truth, args.truth_draws, args.types, args.seed);
+        let truth = truth::spec(args.truth, args.truth_draws, args.types, args.seed);
         let name = |id: usize| design.vocabulary.name(EventId(id as u32)).to_string();
         Self { args, design, recording, truth, names: (0..args.types).map(name).collect() }
     }
@@ -145,7 +146,7 @@ impl<'a> Simulation<'a> {
         let mut written = Written { log, truth: None, events: recorded.events.len(), edges: 0 };
         if let Some(truth) = &self.truth {
             // Measured where it happened, before anything was lost on the way into the log.
-            let mut line = truth.measure(fleet, &EventSequence::new(&id, vehicle.events))?;
+            let mut line = truth::line(truth, fleet, &EventSequence::new(&id, vehicle.events))?;
             line.edges = remaining(&line.edges, &faults);
             written.edges = line.edges.len();
             written.truth = Some(serde_json::to_string(&line)?);

@@ -9,9 +9,10 @@ use serde_json::{Map, json};
 use trace_core::theory::redundancy;
 use trace_core::{DensityModel, EventSequence};
 use trace_io::truth::TruthLine;
+use trace_lab::truth::TruthSpec;
 use trace_models::{Process, ProcessSpec, Simulated, check_replaceable, write_folder};
 
-use super::truth::{TruthSpec, check_draws};
+use super::truth::{self, check_draws};
 use super::{EVENTS_AT_A_TIME, check_size};
 use crate::cli::{ScmArgs, TruthKind};
 use crate::failure::Failure;
@@ -58,7 +59,7 @@ fn check(args: &ScmArgs) -> anyhow::Result<()> {
 
 /// Writes everything into the folder and gives the process its entropy.
 fn fill(folder: &Path, args: &ScmArgs, process: &mut Process, quiet: bool) -> anyhow::Result<()> {
-    let truth = TruthSpec::new(args.truth, args.truth_draws, args.vocabulary, args.seed);
+    let truth = truth::spec(args.truth, args.truth_draws, args.vocabulary, args.seed);
     let create = |name: &str| -> Result<BufWriter<File>, trace_io::Error> {
         let path = folder.join(name);
         File::create(&path).map(BufWriter::new).map_err(trace_io::Error::io(path))
@@ -121,7 +122,7 @@ fn truths(
                 return Err(Failure::interrupted("nothing was written"));
             }
             let sequence = EventSequence::new(format!("s{}", first + offset), sequence.events.clone());
-            let line = truth.measure(process, &sequence)?;
+            let line = truth::line(truth, process, &sequence)?;
             progress.add(1);
             Ok(line)
         })

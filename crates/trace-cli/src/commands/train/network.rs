@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use trace_core::theory::Fitness;
 use trace_models::neural::NetworkConfig;
+use trace_models::neural::shape::{DECAY, RATE, STEP_EVENTS};
 use trace_models::neural::train::{
     Checkpoints, Limit, OptimiserKind, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained,
 };
@@ -24,11 +25,6 @@ use crate::progress::say;
 
 /// Events that a sequence is cut into pieces of, unless asked otherwise.
 const LONGEST_WINDOW: usize = 256;
-/// Events a step, unless asked otherwise.
-const STEP_EVENTS: f64 = 1024.0;
-/// Chosen by the study in docs/measurements.md, like the size of a step.
-const RATE: f32 = 0.003;
-const DECAY: f32 = 0.1;
 const CHECKPOINT_SECONDS: f64 = 30.0;
 /// Bytes of attention weights that a training step may keep for one sequence.
 const MOST_SCORES: usize = 4 << 30;

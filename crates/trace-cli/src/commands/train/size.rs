@@ -1,46 +1,25 @@
 //! What `--size auto` and the other sizes mean.
 
 use trace_models::neural::NetworkConfig;
-use trace_models::neural::bert::BertConfig;
-use trace_models::neural::llama::LlamaConfig;
-use trace_models::neural::mamba::MambaConfig;
-use trace_models::neural::recurrent::RecurrentConfig;
+use trace_models::neural::shape::{Shape, Trainee};
 
 use crate::cli::{Backbone, Size, TrainArgs};
 use crate::failure::Failure;
 
-/// The shape of a network, before it is one of an architecture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    pub layers: usize,
-    pub width: usize,
-    pub heads: usize,
-    pub feed_forward: usize,
-}
-
-impl Shape {
-    const fn new(layers: usize, width: usize, heads: usize, feed_forward: usize) -> Self {
-        Self { layers, width, heads, feed_forward }
-    }
-
-    /// The shape of a named size; `auto` goes by the corpus: a network should have far fewer weights than there are
-    /// events to learn from, and a row wide enough to tell the types apart.
-    pub fn of(size: Size, types: usize, events: usize) -> Self {
-        match size {
-            Size::Tiny => Self::new(2, 64, 4, 128),
-            Size::Small => Self::new(2, 128, 4, 256),
-            Size::Base => Self::new(1, 512, 2, 128),
-            Size::Large => Self::new(4, 512, 8, 1024),
-            Size::Auto if events < 50_000 || types < 50 => Self::of(Size::Tiny, types, events),
-            Size::Auto if events < 500_000 => Self::of(Size::Small, types, events),
-            Size::Auto => Self::of(Size::Base, types, events),
-        }
+/// The shape of a named size; `auto` goes by the corpus.
+const fn usual(size: Size, types: usize, events: usize) -> Shape {
+    match size {
+        Size::Tiny => Shape::TINY,
+        Size::Small => Shape::SMALL,
+        Size::Base => Shape::BASE,
+        Size::Large => Shape::LARGE,
+        Size::Auto => Shape::for_corpus(types, events),
     }
 }
 
 /// The network that the flags ask for.
 pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> anyhow::Result<NetworkConfig> {
-    let usual = Shape::of(args.size.unwrap_or_default(), types, events);
+    let usual = usual(args.size.unwrap_or_default(), types, events);
     let check = |name: &str, value: Option<usize>, least: usize, most: usize| match value {
         Some(value) if !(least..=most).contains(&value) => {
             Err(Failure::usage(format!("--{name}: {value} is out of range; expected {least} to {most}")))
@@ -72,48 +51,13 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
         }
         None => width / heads,
     };
-    let tokens = types + 1;
+    let shape = Shape { layers, width, heads, head_width, feed_forward };
     Ok(match args.backbone {
-        Backbone::Gru | Backbone::Lstm => {
-            let config = RecurrentConfig { tokens, width, layers, norm_epsilon: 1e-6, tied: false };
-            if args.backbone == Backbone::Gru { NetworkConfig::Gru(config) } else { NetworkConfig::Lstm(config) }
-        }
-        Backbone::Mamba => NetworkConfig::Mamba(MambaConfig {
-            tokens,
-            width,
-            layers,
-            state: 16,
-            kernel: 4,
-            inner: 2 * width,
-            step_rank: width.div_ceil(16),
-            norm_epsilon: 1e-5,
-            conv_bias: true,
-            bias: false,
-            tied: false,
-        }),
-        Backbone::Bert => NetworkConfig::Bert(BertConfig {
-            tokens,
-            width,
-            layers,
-            heads,
-            feed_forward,
-            positions: length,
-            token_types: 1,
-            norm_epsilon: 1e-12,
-        }),
+        Backbone::Gru => shape.network(Trainee::Gru, types, length),
+        Backbone::Lstm => shape.network(Trainee::Lstm, types, length),
+        Backbone::Mamba => shape.network(Trainee::Mamba, types, length),
+        Backbone::Bert => shape.encoder(types, length),
         // N-grams are no network and do not come here.
-        Backbone::Llama | Backbone::Ngram => NetworkConfig::Llama(LlamaConfig {
-            tokens,
-            width,
-            layers,
-            heads,
-            key_heads: heads,
-            head_width,
-            feed_forward,
-            rope_theta: 10_000.0,
-            norm_epsilon: 1e-5,
-            tied: false,
-            trained_length: length,
-        }),
+        Backbone::Llama | Backbone::Ngram => shape.network(Trainee::Llama, types, length),
     })
 }

@@ -1,0 +1,53 @@
+//! Shapley values beside Captum's, on the same weights.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use trace_core::{DensityModel, EventId, EventSequence, Memory};
+use trace_lab::methods::{Absent, Shapley, Span};
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace-models/tests/golden")
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn shapley_values_are_those_of_captum() {
+    let text = std::fs::read_to_string(golden().join("attributions.json")).unwrap();
+    let golden_file: Value = serde_json::from_str(&text).unwrap();
+    let model = trace_models::open(&golden().join(golden_file["checkpoint"].as_str().unwrap())).unwrap().model;
+    let events: Vec<EventId> = numbers(&golden_file["tokens"]).into_iter().map(|token| EventId(token as u32)).collect();
+    let sequence = EventSequence::new("golden", events.clone());
+    let reading = model.read(&events).unwrap();
+    let games = golden_file["shapley"].as_array().unwrap();
+    assert_eq!(games.len(), 4);
+    for game in games {
+        let effect = game["position"].as_u64().unwrap() as usize;
+        let players = game["players"].as_array().unwrap().len();
+        let expected = numbers(&game["values"]);
+        let observed = game["observed"].as_f64().unwrap();
+        assert!((reading.observed()[effect].log_p - observed).abs() < 1e-5);
+        let shapley = |orders: usize, seed: u64| Shapley {
+            span: Span { memory: Memory::Lags(players), context: effect - players },
+            model: &*model as &dyn DensityModel,
+            orders,
+            absent: Absent::Type(EventId(game["baseline"].as_u64().unwrap() as u32)),
+            threshold: 0.0,
+            seed,
+        };
+        // However few orders, the values share out exactly what all players together are worth.
+        let (values, _) = shapley(3, 1).values(&sequence, &*reading, effect).unwrap();
+        let worth = observed - game["absent"].as_f64().unwrap();
+        assert!((values.iter().sum::<f64>() - worth).abs() < 1e-5, "{values:?} do not add up to {worth}");
+        // Many orders come close to the exact values; ours are listed from the nearest player on.
+        let (mut values, _) = shapley(4000, 2).values(&sequence, &*reading, effect).unwrap();
+        values.reverse();
+        let largest = expected.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
+        for (ours, theirs) in values.iter().zip(&expected) {
+            assert!((ours - theirs).abs() < 0.03 * largest, "position {effect}: {values:?} against {expected:?}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A miniature of each experiment, checked for its direction.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trace_lab::experiments::{ALL, find};
+use trace_lab::{Error, Lab, Outcome, Report, Row, Size, write_page};
+
+/// Says nothing, and stops after some questions.
+struct Silent {
+    questions: AtomicUsize,
+}
+
+impl Silent {
+    const fn patient(questions: usize) -> Self {
+        Self { questions: AtomicUsize::new(questions) }
+    }
+}
+
+impl Report for Silent {
+    fn say(&self, _line: &str) {}
+
+    fn stop(&self) -> bool {
+        self.questions.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+fn run(folder: &Path, name: &str, reporter: &dyn Report) -> Result<Outcome, Error> {
+    let lab = Lab { folder: folder.to_owned(), size: Size::Mini, seeds: None, reporter };
+    lab.run(find(name).unwrap())
+}
+
+fn rows(folder: &Path, name: &str) -> Vec<Row> {
+    run(folder, name, &Silent::patient(usize::MAX)).unwrap().rows.rows().to_vec()
+}
+
+fn value(rows: &[Row], keys: &[(&str, &str)], figure: &str) -> f64 {
+    let fits = |row: &&Row| keys.iter().all(|(name, value)| row.key(name) == Some(value));
+    let row = rows.iter().find(fits).unwrap_or_else(|| panic!("no row with {keys:?}"));
+    row.value(figure).unwrap_or_else(|| panic!("no {figure} at {keys:?}"))
+}
+
+/// One folder for all, as a user would have it: the experiments share their backbones.
+#[test]
+fn every_experiment_points_the_right_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+
+    let table = rows(folder, "table1");
+    let of = |method: &str, figure: &str| {
+        value(&table, &[("truth", "event"), ("threshold", "its own"), ("method", method)], figure)
+    };
+    for rival in ["random", "frequency"] {
+        assert!(of("trace", "f1") > of(rival, "f1") + 0.1, "{rival}");
+    }
+    assert!(of("trace", "late_found") > of("bigram", "late_found"));
+    assert_eq!(of("the exact truth", "f1"), 1.0);
+    let ten = value(&table, &[("truth", "event, 10 draws"), ("method", "the exact truth")], "positions_f1");
+    assert!(ten < 1.0 && ten > 0.5, "ten draws are noisy, not random: {ten}");
+
+    let epsilon = rows(folder, "epsilon");
+    let scores: Vec<f64> = epsilon.iter().filter_map(|row| row.value("epsilon_hat")).collect();
+    assert!(scores.len() >= 5 && scores[0] > 1.5 * scores[scores.len() - 1], "{scores:?}");
+    let recall = |row: Option<&Row>| row.and_then(|row| row.value("recall")).unwrap();
+    assert!(recall(epsilon.last()) > recall(epsilon.first()), "recall grows along training");
+
+    let vocabulary = rows(folder, "vocabulary");
+    assert_eq!(vocabulary.len(), 3);
+    let (few, many) = (
+        value(&vocabulary, &[("vocabulary", "10")], "epsilon_hat"),
+        value(&vocabulary, &[("vocabulary", "40")], "epsilon_hat"),
+    );
+    assert!(few < many, "the same events teach less about more types: {few} and {many}");
+
+    let length = rows(folder, "length");
+    let work = |variant: &str, length_of: &str| {
+        value(&length, &[("variant", variant), ("length", length_of)], "branch_positions")
+    };
+    assert!(work("full", "48") > 3.0 * work("full", "24"), "all pairs grow with the square");
+    assert!(work("sparse", "48") < 3.0 * work("sparse", "24"), "those within memory do not");
+
+    let particles = rows(folder, "particles");
+    let at = |name: &str, figure: &str| value(&particles, &[("particles", name)], figure);
+    assert!(at("N = 16", "branch_positions") > 3.0 * at("N = 4", "branch_positions"));
+
+    let threshold = rows(folder, "threshold");
+    let recalls = |threshold_of: &str| value(&threshold, &[("method", "trace"), ("threshold", threshold_of)], "recall");
+    assert!(recalls("1.0e-3") > recalls("5.0e-1"), "a lower threshold finds more");
+
+    let law = rows(folder, "scaling-law");
+    let best = |method: &str| value(&law, &[("method", method), ("vocabulary", "20")], "best_threshold");
+    assert!(best("staircase") < best("trace"), "the staircase sees a part of the effect");
+
+    let noise = rows(folder, "noise");
+    let recall = |share: &str| value(&noise, &[("truth", "what happened"), ("replaced", share)], "true_edges");
+    assert!(recall("0.4") < recall("0"), "noise destroys edges");
+
+    let drops = rows(folder, "drops");
+    let f1 = |share: &str| value(&drops, &[("missing", share)], "f1");
+    assert!(f1("0.4") < f1("0"), "missing events cost accuracy");
+
+    let memory = rows(folder, "memory");
+    assert_eq!(memory.iter().filter_map(|row| row.key("memory")).collect::<Vec<_>>(), ["1", "2", "4"]);
+    assert!(memory.iter().all(|row| row.value("f1").is_some()));
+
+    let backbones = rows(folder, "backbones");
+    for name in ["llama", "mamba", "gru", "lstm"] {
+        let score = value(&backbones, &[("backbone", name)], "epsilon_hat");
+        assert!(score > 0.0 && score < 0.7, "{name} learnt something: {score}");
+    }
+    assert!(value(&backbones, &[("backbone", "ngram")], "f1") > 0.3);
+
+    let vehicle = rows(folder, "vehicle");
+    assert_eq!(value(&vehicle, &[("backbone", "llama")], "types"), 300.0);
+    assert!(value(&vehicle, &[("backbone", "ngram")], "precision") > 0.3);
+
+    let page = std::fs::read_to_string(write_page(folder, Size::Mini).unwrap()).unwrap();
+    for experiment in ALL {
+        assert!(page.contains(experiment.title) && page.contains(&format!("trace bench {} --mini", experiment.name)));
+        let figure = std::fs::read_to_string(folder.join(format!("{}.svg", experiment.name))).unwrap();
+        assert!(figure.matches("<circle").count() > 1, "{} draws something", experiment.name);
+        let csv = std::fs::read_to_string(folder.join(format!("{}.csv", experiment.name))).unwrap();
+        assert!(csv.lines().count() > 1);
+    }
+    assert!(page.contains("Fitted exponents"));
+}
+
+#[test]
+fn a_stopped_run_goes_on_and_ends_the_same() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let whole = rows(one.path(), "drops");
+    let stopped = run(two.path(), "drops", &Silent::patient(12));
+    assert!(matches!(stopped, Err(Error::Interrupted)), "{stopped:?}");
+    let continued = rows(two.path(), "drops");
+    let figures = |rows: &[Row]| -> Vec<Vec<(String, f64)>> {
+        let timeless = |row: &Row| row.values.iter().filter(|value| value.0 != "seconds").cloned().collect();
+        rows.iter().map(timeless).collect()
+    };
+    assert_eq!(figures(&whole), figures(&continued));
+}
+
+#[test]
+fn results_of_another_size_are_not_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    rows(folder.path(), "particles");
+    let reporter = Silent::patient(0);
+    let lab = Lab { folder: folder.path().to_owned(), size: Size::Quick, seeds: None, reporter: &reporter };
+    let error = lab.run(find("particles").unwrap()).unwrap_err().to_string();
+    assert!(error.contains("particles.json") && error.contains("another size"), "{error}");
+}
