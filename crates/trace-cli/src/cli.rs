@@ -185,7 +185,7 @@ pub struct TrainArgs {
     /// Events of a sequence read at once; longer ones are cut [default: the longest sequence, at most 256]
     #[arg(long, value_name = "L", help_heading = "Network", allow_negative_numbers = true)]
     pub length: Option<usize>,
-    /// Largest learning rate [default: 0.003]
+    /// Largest learning rate [default: 0.003, and less for a bert wider than 64]
     #[arg(long, value_name = "R", help_heading = "Network", allow_negative_numbers = true)]
     pub learning_rate: Option<f32>,
     /// How fast weights shrink that nothing holds up [default: 0.1]

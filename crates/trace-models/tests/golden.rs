@@ -113,7 +113,9 @@ fn check_encoder(name: &str) {
 
 #[test]
 fn bert() {
-    check_encoder("bert");
+    for name in ["bert", "trained-bert"] {
+        check_encoder(name);
+    }
 }
 
 /// Folders that `trace train` wrote, and the logits that Transformers and PyTorch find in them.

@@ -86,7 +86,7 @@ fn the_loss_falls_far_below_that_of_frequencies() {
     assert_eq!(opened.fingerprint, open_encoder(&folder).unwrap().fingerprint);
     // Hidden in the middle, an event is known from those on either side.
     let logits = opened.encoder.logits(&[1, 2, 3, TYPES as u32, 5, 6, 7]).unwrap();
-    let row = &logits[3 * (TYPES + 1)..][..TYPES + 1];
+    let row = &logits[3 * (TYPES + 1)..][..=TYPES];
     assert!((0..=TYPES).all(|other| other == 4 || row[other] < row[4]), "{row:?}");
     let attention = opened.encoder.attention(&corpus()[20][..20]).unwrap();
     assert_eq!(attention.len(), 20 * 20);

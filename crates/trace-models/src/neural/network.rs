@@ -34,7 +34,7 @@ pub enum NetworkConfig {
 }
 
 /// Runs `$body` with `$network` as the network of a config that learns the next event, `$other` with `$rest` as one
-/// that was to learn it and has no backward pass, and `$hidden` with `$masked` as one that learns hidden events.
+/// that predicts it but has no backward pass, and `$hidden` with `$masked` as one that learns hidden events.
 macro_rules! with_kind {
     ($config:expr, $network:ident => $body:expr, $rest:ident => $other:expr, $masked:ident => $hidden:expr) => {
         match $config {

@@ -52,7 +52,7 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     let length = length(args, &survey)?;
     let config = size::network(args, types, survey.training_events(), length)?;
     check_scores(&config, length)?;
-    let spec = spec(args, &survey, length)?;
+    let spec = spec(args, &config, &survey, length)?;
     let settings = settings(args, &config, &spec, &survey);
     say(quiet, introduce(&config, &spec, &survey, entropy));
 
@@ -119,7 +119,7 @@ fn check_scores(config: &NetworkConfig, length: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn spec(args: &TrainArgs, survey: &Survey, length: usize) -> anyhow::Result<TrainSpec> {
+fn spec(args: &TrainArgs, config: &NetworkConfig, survey: &Survey, length: usize) -> anyhow::Result<TrainSpec> {
     let mean = (survey.events as f64 / survey.sequences as f64).clamp(1.0, length as f64);
     let batch = match args.batch {
         Some(batch) if !(1..=1 << 20).contains(&batch) => {
@@ -144,7 +144,7 @@ fn spec(args: &TrainArgs, survey: &Survey, length: usize) -> anyhow::Result<Trai
         OptimiserFlag::Muon => OptimiserKind::Muon,
         OptimiserFlag::Adamw => OptimiserKind::AdamW,
     };
-    let rate = args.learning_rate.unwrap_or(RATE);
+    let rate = args.learning_rate.unwrap_or_else(|| usual_rate(config));
     if !(rate > 0.0 && rate < 10.0) {
         return Err(Failure::usage(format!("--learning-rate: {rate} is out of range; expected more than 0, below 10")));
     }
@@ -159,6 +159,14 @@ fn spec(args: &TrainArgs, survey: &Survey, length: usize) -> anyhow::Result<Trai
         return Err(Failure::usage(format!("--weight-decay: {decay} is out of range; expected 0 to 10")));
     }
     Ok(TrainSpec { optimiser, rate, decay, batch, length, limit, seed: args.seed, checkpoint_seconds })
+}
+
+/// With its norms after its sums, a wide BERT never leaves the frequencies of events at the rate that suits the others.
+fn usual_rate(config: &NetworkConfig) -> f32 {
+    match config {
+        NetworkConfig::Bert(config) => RATE * (64.0 / config.width as f32).sqrt().min(1.0),
+        _ => RATE,
+    }
 }
 
 /// All that decides what a run does, for `--resume` to compare.
