@@ -78,7 +78,7 @@ impl Group<'_> {
 pub struct Rows {
     path: PathBuf,
     done: BTreeSet<(String, u64)>,
-    rows: Vec<Row>,
+    list: Vec<Row>,
 }
 
 /// A finished cell, as a line of the file.
@@ -92,7 +92,7 @@ struct Line {
 impl Rows {
     /// Reads what an earlier run finished. A last line that was cut short does not count.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut rows = Self { path: path.to_owned(), done: BTreeSet::new(), rows: Vec::new() };
+        let mut rows = Self { path: path.to_owned(), done: BTreeSet::new(), list: Vec::new() };
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(rows),
@@ -109,7 +109,7 @@ impl Rows {
                 reason: error.to_string(),
             })?;
             rows.done.insert((line.cell, line.seed));
-            rows.rows.extend(line.rows);
+            rows.list.extend(line.rows);
         }
         Ok(rows)
     }
@@ -128,13 +128,13 @@ impl Rows {
             OpenOptions::new().create(true).append(true).open(&self.path).map_err(Error::io(&self.path))?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(Error::io(&self.path))?;
         self.done.insert((line.cell, seed));
-        self.rows.extend(line.rows);
+        self.list.extend(line.rows);
         Ok(())
     }
 
     /// All rows.
     pub fn rows(&self) -> &[Row] {
-        &self.rows
+        &self.list
     }
 
     /// Rows of equal keys together; those that share the first key lie together, then those that share the second,
@@ -142,7 +142,7 @@ impl Rows {
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut values: Vec<&(String, String)> = Vec::new();
-        for row in &self.rows {
+        for row in &self.list {
             values.extend(row.keys.iter().filter(|key| !values.contains(key)).collect::<Vec<_>>());
             match groups.iter_mut().find(|group| group.rows[0].keys == row.keys) {
                 Some(group) => group.rows.push(row),
@@ -174,7 +174,7 @@ impl Rows {
     pub fn csv(&self) -> String {
         let mut keys: Vec<&str> = Vec::new();
         let mut values: Vec<&str> = Vec::new();
-        for row in &self.rows {
+        for row in &self.list {
             keys.extend(
                 row.keys.iter().map(|key| key.0.as_str()).filter(|key| !keys.contains(key)).collect::<Vec<_>>(),
             );
@@ -188,7 +188,7 @@ impl Rows {
         }
         let mut text = keys.iter().copied().chain(["seed"]).chain(values.iter().copied()).collect::<Vec<_>>().join(",");
         text.push('\n');
-        for row in &self.rows {
+        for row in &self.list {
             let cells = keys
                 .iter()
                 .map(|key| row.key(key).unwrap_or("").to_owned())

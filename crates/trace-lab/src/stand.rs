@@ -188,6 +188,14 @@ impl Recipe {
     }
 }
 
+/// A backbone as it was along its training.
+pub struct Milestone {
+    /// After this many steps.
+    pub step: u64,
+    /// The model.
+    pub model: Box<dyn DensityModel>,
+}
+
 /// A process and a backbone trained on it.
 pub struct Stand {
     /// What was asked for.
@@ -235,8 +243,8 @@ impl Stand {
         Ok(fitness.epsilon_hat(model.vocabulary_size()))
     }
 
-    /// The backbone as it was along its training: the step, and the model.
-    pub fn along(&self, lab: &Lab<'_>) -> Result<Vec<(u64, Box<dyn DensityModel>)>, Error> {
+    /// The backbone as it was along its training.
+    pub fn along(&self, lab: &Lab<'_>) -> Result<Vec<Milestone>, Error> {
         let folder = train::marks(&lab.folder.join("backbones").join(self.recipe.name()));
         let mut steps = Vec::new();
         for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
@@ -244,7 +252,10 @@ impl Stand {
             steps.extend(entry.file_name().to_str().and_then(|name| name.parse::<u64>().ok()));
         }
         steps.sort_unstable();
-        steps.into_iter().map(|step| Ok((step, trace_models::open(&folder.join(step.to_string()))?.model))).collect()
+        steps
+            .into_iter()
+            .map(|step| Ok(Milestone { step, model: trace_models::open(&folder.join(step.to_string()))?.model }))
+            .collect()
     }
 
     /// A masked encoder of the same size, trained on the same events.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use trace_core::numerics::entropy;
 use trace_core::{DensityModel, EventId, ModelError};
 use trace_models::neural::NetworkConfig;
-use trace_models::neural::shape::{DECAY, RATE, STEP_EVENTS};
+use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_rate};
 use trace_models::neural::train::{
     Checkpoints, Limit, OptimiserKind, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
 };
@@ -44,7 +44,7 @@ pub fn network(
     let steps = (survey.training_events() as f64 / (batch as f64 * mean)).ceil() as u64;
     let spec = TrainSpec {
         optimiser: OptimiserKind::Muon,
-        rate: RATE,
+        rate: usual_rate(config),
         decay: DECAY,
         batch,
         length: survey.longest,
@@ -75,9 +75,9 @@ pub fn network(
         checkpoints: &checkpoints,
         settings: &settings,
         said: Instant::now(),
-        mark: &|state| match wanted.contains(&state.step) {
-            true => save(&place.join(state.step.to_string()), &state.weights, record.clone()),
-            false => Ok(()),
+        mark: &|state| {
+            let here = place.join(state.step.to_string());
+            if wanted.contains(&state.step) { save(&here, &state.weights, record.clone()) } else { Ok(()) }
         },
     };
     let trained = config.train(corpus, &survey, &spec, state, &mut observer)?;

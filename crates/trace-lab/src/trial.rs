@@ -53,8 +53,8 @@ impl Trial {
         trial
     }
 
-    /// The threshold with the best mean F1 on the summary graph, among some fifty that divide the strengths evenly
-    /// near the top.
+    /// The threshold with the best mean F1 on the summary graph, among some hundreds that lie between strengths: all of
+    /// those between the strongest, and in growing steps below.
     pub fn best_threshold(&self) -> f64 {
         let mut strengths: Vec<f64> = self.candidates.iter().flatten().filter_map(|pair| pair.strength).collect();
         strengths.sort_by(|a, b| b.total_cmp(a));
@@ -123,7 +123,7 @@ fn thresholds(strengths: &[f64]) -> Vec<f64> {
     while (at as usize) < strengths.len() {
         let index = at as usize;
         list.push(f64::midpoint(strengths[index - 1], strengths[index]));
-        at = (at * 1.15).max(at + 1.0);
+        at = (at * 1.03).max(at + 1.0);
     }
     list.extend(strengths.last().map(|weakest| weakest - 1e-9));
     list

@@ -1,4 +1,5 @@
 //! A miniature of each experiment, checked for its direction.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

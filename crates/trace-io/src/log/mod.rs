@@ -8,6 +8,7 @@
 //!
 //! A new format is one more file with one more reader, and an arm in [`Log::open`].
 
+mod by_line;
 mod columns;
 mod csv;
 mod index;
@@ -35,6 +36,7 @@ pub use self::sequences::{EventLog, Identified, Sequences, Unknown};
 pub use self::source::Compression;
 pub use self::summary::{Lengths, Summary};
 
+use self::by_line::ByLine;
 use self::columns::Columns;
 use self::csv::dialect;
 use self::index::Index;
@@ -176,15 +178,15 @@ impl Log {
 /// A reader of a format that has its sequences one after the other.
 enum Stream {
     Xes(Box<xes::Xes>),
-    JsonLines(jsonl::JsonLines),
-    Text(text::PlainText),
+    JsonLines(ByLine<jsonl::JsonLines>),
+    Text(ByLine<text::PlainText>),
 }
 
 fn stream(source: Source, format: Format, options: &LogOptions) -> Result<Stream, Error> {
     Ok(match format {
         Format::Xes => Stream::Xes(Box::new(xes::Xes::new(source, options)?)),
-        Format::JsonLines => Stream::JsonLines(jsonl::JsonLines::new(source, options)),
-        _ => Stream::Text(text::PlainText::new(source, options)),
+        Format::JsonLines => Stream::JsonLines(ByLine::new(jsonl::JsonLines::new(options), format, source, options)),
+        _ => Stream::Text(ByLine::new(text::PlainText, Format::Text, source, options)),
     })
 }
 

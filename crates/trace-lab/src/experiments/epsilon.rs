@@ -3,7 +3,7 @@
 use super::{Axis, COLUMNS, Cell, Experiment, Plot, base, ours, reported};
 use crate::lab::Lab;
 use crate::rows::Row;
-use crate::stand::Stand;
+use crate::stand::{Milestone, Stand};
 use crate::trial::Trial;
 use crate::{Error, Size};
 
@@ -33,7 +33,7 @@ fn run(lab: &Lab<'_>, _cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, base(lab, seed))?;
     let cases = reported(lab, &stand)?;
     let mut rows = Vec::new();
-    for (step, model) in stand.along(lab)? {
+    for Milestone { step, model } in stand.along(lab)? {
         let Some(score) = stand.measure_epsilon_hat(&*model)? else { continue };
         let trial = Trial::run(&ours(lab, &*model, lab.size.scale().memory, seed), &cases)?;
         // The score is the place on the axis, so that seeds do not share places: each row stands for itself.

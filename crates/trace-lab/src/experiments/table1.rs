@@ -43,9 +43,19 @@ pub const TABLE1: Experiment = Experiment {
 /// Events of the corpus that neighbours are counted in.
 const COUNTED: usize = 2_000_000;
 
+/// Beside the methods: what compares whole distributions, as the truth that the paper seems to use does.
+const FULL: [(&str, Kind); 2] = [("staircase, full", Kind::Staircase), ("trace, full", Kind::Trace)];
+const TRUTH: &str = "the exact truth";
+
 fn cells(_size: Size) -> Vec<Cell> {
-    let methods = Kind::ALL.into_iter().map(Kind::name).chain(["the exact truth"]);
+    let methods = Kind::ALL.into_iter().map(Kind::name).chain(FULL.map(|(name, _)| name)).chain([TRUTH]);
     methods.map(|name| Cell { name: name.to_owned(), value: 0.0 }).collect()
+}
+
+/// The method of a cell, and what it compares; none for the truth itself.
+fn method_of(cell: &Cell) -> Option<(Kind, Divergence)> {
+    let full = FULL.iter().find(|(name, _)| *name == cell.name).map(|(_, kind)| (*kind, Divergence::Full));
+    full.or_else(|| Some((Kind::ALL.into_iter().find(|kind| kind.name() == cell.name)?, Divergence::Event)))
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
@@ -53,10 +63,10 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let scale = lab.size.scale();
     let exact = stand.cases(stand.reported(scale.sequences, scale.length), TruthSpec::EXACT)?;
     let truths = truths(&stand, &exact, seed)?;
-    let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == cell.name) else {
-        return the_truth_itself(&exact, &truths, &cell.name, seed);
+    let Some((kind, divergence)) = method_of(cell) else {
+        return Ok(the_truth_itself(&exact, &truths, &cell.name, seed));
     };
-    with_method(lab, &stand, kind, seed, &mut |method| {
+    with_method(lab, &stand, kind, divergence, seed, &mut |method| {
         let chosen_by = stand.cases(stand.chosen_by(scale.sequences, scale.length), TruthSpec::EXACT)?;
         let best = Trial::run(method, &chosen_by)?.best_threshold();
         let mut rows = Vec::new();
@@ -94,19 +104,13 @@ fn truths(stand: &Stand, exact: &[Case], seed: u64) -> Result<Vec<(&'static str,
 }
 
 /// What the exact truth scores against the others.
-fn the_truth_itself(
-    exact: &[Case],
-    truths: &[(&'static str, Vec<Case>)],
-    name: &str,
-    seed: u64,
-) -> Result<Vec<Row>, Error> {
-    let mut rows = Vec::new();
-    for (truth, cases) in truths {
-        let found: Vec<_> = exact.iter().zip(cases).map(|(exact, case)| decided(exact, &case.truth)).collect();
+fn the_truth_itself(exact: &[Case], truths: &[(&'static str, Vec<Case>)], name: &str, seed: u64) -> Vec<Row> {
+    let row = |(truth, cases): &(&'static str, Vec<Case>)| {
+        let found = exact.iter().zip(cases).map(|(exact, case)| decided(exact, &case.truth)).collect();
         let keys = [("truth", (*truth).to_owned()), ("threshold", "its own".to_owned()), ("method", name.to_owned())];
-        rows.push(Row::new(seed, &keys).with_all(Trial::new(found).figures()));
-    }
-    Ok(rows)
+        Row::new(seed, &keys).with_all(Trial::new(found).figures())
+    };
+    truths.iter().map(row).collect()
 }
 
 /// Pairs of a sequence that either truth knows, decided by the exact one.
@@ -125,18 +129,22 @@ fn decided(exact: &Case, truth: &TrueEdges) -> Vec<trace_core::evaluation::Candi
     pairs.iter().map(candidate).collect()
 }
 
+/// What is done with a method.
+type Body<'b> = dyn FnMut(&dyn Method) -> Result<Vec<Row>, Error> + 'b;
+
 /// Runs `body` with a method as the table has it.
 fn with_method(
     lab: &Lab<'_>,
     stand: &Stand,
     kind: Kind,
+    divergence: Divergence,
     seed: u64,
-    body: &mut dyn FnMut(&dyn Method) -> Result<Vec<Row>, Error>,
+    body: &mut Body<'_>,
 ) -> Result<Vec<Row>, Error> {
     let scale = lab.size.scale();
     let span = Span { memory: Memory::Lags(scale.memory), context: 0 };
     let model = &*stand.model;
-    let discovery = ours(lab, model, scale.memory, seed);
+    let discovery = ours(lab, model, scale.memory, seed).divergence(divergence);
     match kind {
         Kind::Random => body(&Random { span, threshold: Random::THRESHOLD, seed }),
         Kind::Frequency => body(&Frequency::new(span, model.frequencies().unwrap_or_default(), None)),

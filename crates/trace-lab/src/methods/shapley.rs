@@ -4,8 +4,8 @@
 //! The players are the events within reach of the effect; everything earlier stays as observed. Cost for an effect with
 //! `m` players and `N` orders: `N · m` branches of `m` positions.
 
-use rand::RngExt;
 use rand::seq::SliceRandom;
+use rand::{Rng, RngExt};
 use rayon::prelude::*;
 use trace_core::random::{Purpose, Streams};
 use trace_core::{Branches, DensityModel, Discovered, Error, EventId, EventSequence, Measure, Reading, Scores};
@@ -28,7 +28,7 @@ pub struct Shapley<'m> {
     pub span: Span,
     /// The model.
     pub model: &'m dyn DensityModel,
-    /// How many orders are sampled for each effect.
+    /// How many orders are sampled for each effect; all of them, once each, where there are no more than that.
     pub orders: usize,
     /// What stands for an absent event.
     pub absent: Absent,
@@ -56,10 +56,9 @@ impl Shapley<'_> {
         let observed = &sequence.events[start..effect];
         let mut random = Streams::new(self.seed, &sequence.id).stream(Purpose::Guess, effect as u32, 1);
         let size = self.model.vocabulary_size() as u32;
-        let mut order: Vec<usize> = (0..players).collect();
-        let (mut replacements, mut orders) = (Vec::new(), Vec::new());
-        for _ in 0..self.orders {
-            order.shuffle(&mut random);
+        let orders = orders(players, self.orders, &mut random);
+        let mut replacements = Vec::new();
+        for order in &orders {
             let mut present: Vec<EventId> = (0..players)
                 .map(|_| match self.absent {
                     Absent::Drawn => EventId(random.random_range(0..size)),
@@ -67,18 +66,17 @@ impl Shapley<'_> {
                 })
                 .collect();
             // The last player completes what was observed, which is known.
-            for player in &order {
+            for player in order {
                 replacements.extend_from_slice(&present);
                 present[*player] = observed[*player];
             }
-            orders.extend_from_slice(&order);
         }
         let batch = [Branches::new(start, players, players, &replacements)];
         let mut scores = Scores::default();
         scores.lay_out(&batch, Measure::Event, self.model.vocabulary_size());
         reading.score(&batch, &mut scores)?;
         let mut values = vec![0.0; players];
-        for (number, order) in orders.chunks_exact(players).enumerate() {
+        for (number, order) in orders.iter().enumerate() {
             for (step, player) in order.iter().enumerate() {
                 let without = scores.event(0, number * players + step, players).log_p;
                 let with = if step + 1 < players {
@@ -86,12 +84,37 @@ impl Shapley<'_> {
                 } else {
                     reading.observed()[effect].log_p
                 };
-                values[*player] += (with - without) / self.orders as f64;
+                values[*player] += (with - without) / orders.len() as f64;
             }
         }
         values.reverse();
-        Ok((values, (self.orders * players * players) as u64))
+        Ok((values, (orders.len() * players * players) as u64))
     }
+}
+
+/// Random orders of the players, or all orders if there are no more than asked for.
+fn orders(players: usize, most: usize, random: &mut impl Rng) -> Vec<Vec<usize>> {
+    let all = (1..=players).try_fold(1usize, usize::checked_mul);
+    if all.is_some_and(|all| all <= most) {
+        // Each player in each place of each order of those before.
+        let insert = |orders: Vec<Vec<usize>>, player: usize| {
+            let places = |order: Vec<usize>| {
+                (0..=order.len()).map(move |place| {
+                    let mut longer = order.clone();
+                    longer.insert(place, player);
+                    longer
+                })
+            };
+            orders.into_iter().flat_map(places).collect()
+        };
+        return (0..players).fold(vec![Vec::new()], insert);
+    }
+    let mut order: Vec<usize> = (0..players).collect();
+    let mut next = || {
+        order.shuffle(random);
+        order.clone()
+    };
+    (0..most).map(|_| next()).collect()
 }
 
 impl Method for Shapley<'_> {
@@ -117,5 +140,21 @@ impl Method for Shapley<'_> {
             values.into_iter().map(|(values, _)| values.into_iter().map(f64::abs).collect()).collect();
         let graph = graph(sequence, self.span, self.threshold, Some(reading.observed()), &sizes)?;
         Ok(Discovered { graph, branch_positions })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_players_go_through_every_order_once() {
+        let mut random = Streams::new(1, "orders").stream(Purpose::Guess, 0, 0);
+        let mut all = orders(4, 24, &mut random);
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 24);
+        assert!(all.iter().all(|order| (0..4).all(|player| order.contains(&player))));
+        assert_eq!(orders(4, 23, &mut random).len(), 23);
     }
 }

@@ -8,10 +8,19 @@ use super::recurrent::RecurrentConfig;
 
 /// Events a step. Chosen, like the rate and the shapes, by the study in docs/measurements.md.
 pub const STEP_EVENTS: f64 = 1024.0;
-/// The largest learning rate.
-pub const RATE: f32 = 0.003;
+/// The largest learning rate of most networks.
+const RATE: f32 = 0.003;
 /// Weight decay.
 pub const DECAY: f32 = 0.1;
+
+/// The largest learning rate. With its norms after its sums, a wide BERT never leaves the frequencies of events at the
+/// rate that suits the others.
+pub fn usual_rate(config: &NetworkConfig) -> f32 {
+    match config {
+        NetworkConfig::Bert(config) => RATE * (64.0 / config.width as f32).sqrt().min(1.0),
+        _ => RATE,
+    }
+}
 
 /// The architectures that can be trained to predict the next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use trace_core::theory::Fitness;
 use trace_models::neural::NetworkConfig;
-use trace_models::neural::shape::{DECAY, RATE, STEP_EVENTS};
+use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_rate};
 use trace_models::neural::train::{
     Checkpoints, Limit, OptimiserKind, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained,
 };
@@ -159,14 +159,6 @@ fn spec(args: &TrainArgs, config: &NetworkConfig, survey: &Survey, length: usize
         return Err(Failure::usage(format!("--weight-decay: {decay} is out of range; expected 0 to 10")));
     }
     Ok(TrainSpec { optimiser, rate, decay, batch, length, limit, seed: args.seed, checkpoint_seconds })
-}
-
-/// With its norms after its sums, a wide BERT never leaves the frequencies of events at the rate that suits the others.
-fn usual_rate(config: &NetworkConfig) -> f32 {
-    match config {
-        NetworkConfig::Bert(config) => RATE * (64.0 / config.width as f32).sqrt().min(1.0),
-        _ => RATE,
-    }
 }
 
 /// All that decides what a run does, for `--resume` to compare.
