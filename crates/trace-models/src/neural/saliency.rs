@@ -125,7 +125,7 @@ mod tests {
     use super::super::llama::LlamaConfig;
     use super::super::mamba::MambaConfig;
     use super::super::model::{Facts, NeuralModel};
-    use super::super::network::{NetworkConfig, with_trainable};
+    use super::super::network::{NetworkConfig, with_kind};
     use super::super::recurrent::RecurrentConfig;
     use super::super::store::bare_facts;
 
@@ -210,7 +210,7 @@ mod tests {
         for config in &configs {
             // Without special tokens, and with a begin token and one that no event is.
             for (types, begin) in [(11, None), (9, Some(10))] {
-                with_trainable!(
+                with_kind!(
                     config,
                     network => {
                         let mut weights = network.layout().draw(3);
@@ -221,7 +221,8 @@ mod tests {
                         let facts = Facts { types, begin, ..bare_facts(config) };
                         check(&mut NeuralModel { network, weights, facts, spaces: Mutex::default() });
                     },
-                    _network => unreachable!("all have a backward pass")
+                    _network => unreachable!("all have a backward pass"),
+                    _encoder => unreachable!("none is masked")
                 );
             }
         }
