@@ -125,7 +125,7 @@ fn a_masked_model_is_trained_and_refused_where_a_next_event_is_needed() {
     let info: serde_json::Value = serde_json::from_str(&at.run("model info model --json")).unwrap();
     assert_eq!((&info["backbone"], &info["masked"]), (&"bert".into(), &true.into()));
     assert_eq!((&info["vocabulary_size"], &info["most_events"]), (&60.into(), &24.into()), "the mask is not an event");
-    assert!(info["held_out_loss"].as_f64().unwrap() < (60f64).ln(), "{info}");
+    assert!(info["held_out_loss"].as_f64().unwrap() < 60f64.ln(), "{info}");
     assert!(at.run("model info model").contains("serves\n`--method attention` only"));
     let said = at.refuse("discover process/events.jsonl --model model --out r.jsonl");
     assert!(said.contains("a masked model predicts no next event; it serves `--method attention` only"), "{said}");
