@@ -151,7 +151,11 @@ pub fn build<'m>(
             let threshold = own.unwrap_or(Shapley::THRESHOLD);
             Box::new(Shapley { span, model, orders, absent: Absent::Drawn, threshold, seed })
         }
-        Kind::Saliency => Box::new(Saliency { span, model, threshold: own.unwrap_or(Saliency::THRESHOLD) }),
+        Kind::Saliency => {
+            let asked = model.saliency(&[], 0..0, &mut []);
+            asked.map_err(|error| Failure::usage(format!("--method saliency: {error}")))?;
+            Box::new(Saliency { span, model, threshold: own.unwrap_or(Saliency::THRESHOLD) })
+        }
         Kind::Attention => match &opened.encoder {
             Some(encoder) => {
                 Box::new(Attention { span, encoder: &**encoder, threshold: own.unwrap_or(Attention::THRESHOLD) })
