@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 use trace_core::evaluation::{Candidate, Evaluation, Figures};
-use trace_core::{Error, EventId, EventSequence, SampleGraph};
+use trace_core::{Discovered, Error, EventId, EventSequence, SampleGraph};
 
 use crate::methods::Method;
 use crate::truth::TrueEdges;
@@ -27,15 +27,13 @@ pub struct Trial {
 impl Trial {
     /// Runs a method on every sequence.
     pub fn run(method: &dyn Method, cases: &[Case]) -> Result<Self, Error> {
-        let found = cases
-            .par_iter()
-            .map(|case| {
-                let found = method.run(&case.sequence)?;
-                Ok((candidates(&found.graph, &case.truth), found.branch_positions))
-            })
-            .collect::<Result<Vec<_>, Error>>()?;
-        let branch_positions = found.iter().map(|(_, work)| work).sum();
-        Ok(Self { candidates: found.into_iter().map(|(candidates, _)| candidates).collect(), branch_positions })
+        Ok(Self::judge(&find(method, cases)?, cases))
+    }
+
+    /// Holds what a method found in sequences against the truth.
+    pub fn judge(found: &[Discovered], cases: &[Case]) -> Self {
+        let candidates = found.iter().zip(cases).map(|(found, case)| candidates(&found.graph, &case.truth)).collect();
+        Self { candidates, branch_positions: found.iter().map(|found| found.branch_positions).sum() }
     }
 
     /// From pairs that were scored elsewhere.
@@ -103,8 +101,13 @@ impl Trial {
     }
 }
 
+/// What a method finds in every sequence.
+pub fn find(method: &dyn Method, cases: &[Case]) -> Result<Vec<Discovered>, Error> {
+    cases.par_iter().map(|case| method.run(&case.sequence)).collect()
+}
+
 /// Every pair that a method scored, with what is true of it.
-pub fn candidates(graph: &SampleGraph, truth: &TrueEdges) -> Vec<Candidate<EventId>> {
+fn candidates(graph: &SampleGraph, truth: &TrueEdges) -> Vec<Candidate<EventId>> {
     let event = |position: trace_core::Position| graph.events()[position.index()];
     let candidate = |pair: &trace_core::Edge| Candidate {
         types: (event(pair.cause), event(pair.effect)),

@@ -2,14 +2,14 @@
 
 use trace_core::{Divergence, Intervention, Memory, Particles};
 
-use super::{Axis, Cell, Experiment, Plot, base, measured, ours};
+use super::{Axis, Cell, Experiment, Plot, base, ours};
 use crate::lab::Lab;
 use crate::methods::{
     Absent, Attention, Bigram, BigramCounts, Frequency, Granger, Kind, Method, Random, Saliency, Shapley, Span,
 };
 use crate::rows::Row;
 use crate::stand::Stand;
-use crate::trial::{Case, Trial};
+use crate::trial::{Case, Trial, find};
 use crate::truth::{TrueEdges, TruthSpec};
 use crate::{Error, Size};
 
@@ -69,20 +69,20 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     with_method(lab, &stand, kind, divergence, seed, &mut |method| {
         let chosen_by = stand.cases(stand.chosen_by(scale.sequences, scale.length), TruthSpec::EXACT)?;
         let best = Trial::run(method, &chosen_by)?.best_threshold();
+        // What is found does not depend on the truth it is held against.
+        let found = find(method, &exact)?;
+        let fit: Vec<_> = stand.epsilon_hat().map(|score| ("epsilon_hat".to_owned(), score)).into_iter().collect();
         let mut rows = Vec::new();
         for (truth, cases) in &truths {
-            let keys = |rule: &str| {
-                [("truth", (*truth).to_owned()), ("threshold", rule.to_owned()), ("method", cell.name.clone())]
+            let trial = Trial::judge(&found, cases);
+            let row = |rule: &str, trial: &Trial, threshold: f64| {
+                let keys =
+                    [("truth", (*truth).to_owned()), ("threshold", rule.to_owned()), ("method", cell.name.clone())];
+                let row = Row::new(seed, &keys).with_all(trial.figures()).with("used_threshold", threshold);
+                row.with_all(fit.clone())
             };
-            let (row, trial) = measured(Row::new(seed, &keys("its own")), &stand, method, cases)?;
-            let fit = stand.epsilon_hat().map(|score| ("epsilon_hat".to_owned(), score));
-            rows.push(row.with("used_threshold", method.threshold()));
-            rows.push(
-                Row::new(seed, &keys("chosen on other sequences"))
-                    .with_all(trial.at(best).figures())
-                    .with("used_threshold", best)
-                    .with_all(fit.into_iter().collect()),
-            );
+            rows.push(row("its own", &trial, method.threshold()));
+            rows.push(row("chosen on other sequences", &trial.at(best), best));
         }
         Ok(rows)
     })

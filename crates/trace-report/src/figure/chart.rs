@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_line_goes_through_its_points_with_even_steps_on_a_logarithmic_axis() {
         let svg = chart(Scale::Logarithmic);
-        let line = svg.lines().find(|line| line.contains("L") && line.contains("a &lt; b")).unwrap();
+        let line = svg.lines().find(|line| line.contains('L') && line.contains("a &lt; b")).unwrap();
         let xs: Vec<f64> = line.split('"').nth(1).unwrap()[1..]
             .split('L')
             .map(|point| point.split(' ').next().unwrap().parse().unwrap())
@@ -165,7 +165,10 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_cover_the_range() {
-        assert_eq!(ticks(0.0, 1.0), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
+        assert_eq!(
+            ticks(0.0, 1.0).iter().map(|tick| number(*tick)).collect::<Vec<_>>(),
+            ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+        );
         assert_eq!(ticks(0.0, 7.0), [0.0, 2.0, 4.0, 6.0]);
     }
 
