@@ -134,6 +134,9 @@ fn chart(experiment: &Experiment, rows: &Rows) -> Chart {
     let mut labels: Vec<String> = Vec::new();
     for group in rows.groups() {
         let Some(x) = group.key(plot.x) else { continue };
+        if plot.only.is_some_and(|(key, value)| group.key(key) != Some(value)) {
+            continue;
+        }
         // What is no number gets a place of its own.
         let place = x.parse::<f64>().unwrap_or_else(|_| {
             let known = labels.iter().position(|label| label == x);

@@ -16,7 +16,7 @@ pub const BACKBONES: Experiment = Experiment {
     cells,
     run,
     columns: COLUMNS,
-    plot: Plot { x: "backbone", axis: Axis::Linear, series: None, figures: &["f1", "precision", "recall"] },
+    plot: Plot { x: "backbone", axis: Axis::Linear, only: None, series: None, figures: &["f1", "precision", "recall"] },
     note: None,
 };
 

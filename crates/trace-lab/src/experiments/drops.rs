@@ -19,7 +19,7 @@ pub const DROPS: Experiment = Experiment {
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_f1", "true_edges", "epsilon_hat"],
-    plot: Plot { x: "missing", axis: Axis::Linear, series: None, figures: &["f1", "precision", "recall"] },
+    plot: Plot { x: "missing", axis: Axis::Linear, only: None, series: None, figures: &["f1", "precision", "recall"] },
     note: None,
 };
 

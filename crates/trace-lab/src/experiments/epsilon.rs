@@ -19,6 +19,7 @@ pub const EPSILON: Experiment = Experiment {
     plot: Plot {
         x: "epsilon_hat",
         axis: Axis::Logarithmic,
+        only: None,
         series: None,
         figures: &["f1", "precision", "recall_lag_1", "recall_lag_2"],
     },

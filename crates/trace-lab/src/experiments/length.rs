@@ -19,7 +19,13 @@ pub const LENGTH: Experiment = Experiment {
     cells,
     run,
     columns: &["f1", "precision", "recall", "seconds", "megabytes", "branch_positions", "epsilon_hat"],
-    plot: Plot { x: "length", axis: Axis::Logarithmic, series: Some("variant"), figures: &["precision", "recall"] },
+    plot: Plot {
+        x: "length",
+        axis: Axis::Logarithmic,
+        only: None,
+        series: Some("variant"),
+        figures: &["precision", "recall"],
+    },
     note: None,
 };
 

@@ -18,7 +18,7 @@ pub const MEMORY: Experiment = Experiment {
     cells,
     run,
     columns: COLUMNS,
-    plot: Plot { x: "memory", axis: Axis::Linear, series: None, figures: &["f1", "precision", "recall"] },
+    plot: Plot { x: "memory", axis: Axis::Linear, only: None, series: None, figures: &["f1", "precision", "recall"] },
     note: None,
 };
 

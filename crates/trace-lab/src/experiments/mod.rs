@@ -69,6 +69,8 @@ pub struct Plot {
     pub x: &'static str,
     /// How it runs.
     pub axis: Axis,
+    /// A key and the value that rows must have of it to be shown.
+    pub only: Option<(&'static str, &'static str)>,
     /// The key that tells lines apart.
     pub series: Option<&'static str>,
     /// The figures on the vertical axis.

@@ -18,7 +18,13 @@ pub const NOISE: Experiment = Experiment {
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_precision", "positions_recall", "true_edges", "epsilon_hat"],
-    plot: Plot { x: "replaced", axis: Axis::Linear, series: Some("truth"), figures: &["precision", "recall"] },
+    plot: Plot {
+        x: "replaced",
+        axis: Axis::Linear,
+        only: None,
+        series: Some("truth"),
+        figures: &["precision", "recall"],
+    },
     note: None,
 };
 

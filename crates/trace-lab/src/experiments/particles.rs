@@ -17,7 +17,7 @@ pub const PARTICLES: Experiment = Experiment {
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_f1", "branch_positions", "seconds", "epsilon_hat"],
-    plot: Plot { x: "particles", axis: Axis::Linear, series: None, figures: &["f1", "positions_f1"] },
+    plot: Plot { x: "particles", axis: Axis::Linear, only: None, series: None, figures: &["f1", "positions_f1"] },
     note: None,
 };
 

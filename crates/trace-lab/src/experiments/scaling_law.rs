@@ -17,7 +17,13 @@ pub const SCALING_LAW: Experiment = Experiment {
     cells,
     run,
     columns: &["best_threshold", "f1", "epsilon_hat"],
-    plot: Plot { x: "vocabulary", axis: Axis::Logarithmic, series: Some("method"), figures: &["log10_best_threshold"] },
+    plot: Plot {
+        x: "vocabulary",
+        axis: Axis::Logarithmic,
+        only: None,
+        series: Some("method"),
+        figures: &["log10_best_threshold"],
+    },
     note: Some(exponents),
 };
 

@@ -36,7 +36,13 @@ pub const TABLE1: Experiment = Experiment {
         "true_edges",
         "epsilon_hat",
     ],
-    plot: Plot { x: "method", axis: Axis::Linear, series: Some("truth"), figures: &["f1"] },
+    plot: Plot {
+        x: "method",
+        axis: Axis::Linear,
+        only: Some(("truth", "event")),
+        series: Some("threshold"),
+        figures: &["f1"],
+    },
     note: None,
 };
 

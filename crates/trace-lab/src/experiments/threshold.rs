@@ -17,7 +17,7 @@ pub const THRESHOLD: Experiment = Experiment {
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_f1", "epsilon_hat"],
-    plot: Plot { x: "threshold", axis: Axis::Logarithmic, series: Some("method"), figures: &["f1"] },
+    plot: Plot { x: "threshold", axis: Axis::Logarithmic, only: None, series: Some("method"), figures: &["f1"] },
     note: None,
 };
 

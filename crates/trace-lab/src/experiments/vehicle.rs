@@ -18,7 +18,7 @@ pub const VEHICLE: Experiment = Experiment {
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_f1", "seconds_a_sequence", "megabytes", "types", "epsilon_hat"],
-    plot: Plot { x: "backbone", axis: Axis::Linear, series: None, figures: &["f1", "precision", "recall"] },
+    plot: Plot { x: "backbone", axis: Axis::Linear, only: None, series: None, figures: &["f1", "precision", "recall"] },
     note: None,
 };
 

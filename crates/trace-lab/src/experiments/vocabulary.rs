@@ -15,7 +15,13 @@ pub const VOCABULARY: Experiment = Experiment {
     cells,
     run,
     columns: COLUMNS,
-    plot: Plot { x: "vocabulary", axis: Axis::Logarithmic, series: None, figures: &["f1", "precision", "recall"] },
+    plot: Plot {
+        x: "vocabulary",
+        axis: Axis::Logarithmic,
+        only: None,
+        series: None,
+        figures: &["f1", "precision", "recall"],
+    },
     note: None,
 };
 

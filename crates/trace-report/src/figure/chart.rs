@@ -9,6 +9,8 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 170.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 52.0;
+/// What names need below the axis, where they stand aslant.
+const NAMES: f64 = 56.0;
 /// Colours that differ for most eyes.
 const INKS: [&str; 9] =
     ["#0b6e99", "#d1495b", "#3a7d44", "#8e5ea2", "#b5651d", "#5f6b7a", "#c2a83e", "#1b998b", "#2d3142"];
@@ -50,6 +52,9 @@ impl Chart {
     /// The chart as a document.
     pub fn svg(&self) -> String {
         let mut svg = Svg::new();
+        let named = matches!(self.axis, Scale::Named(_));
+        let height = if named { HEIGHT + NAMES } else { HEIGHT };
+        let bottom = HEIGHT - BOTTOM;
         svg.text(LEFT, 22.0, "start", 0.0, 14.0, &self.title);
         let points = || self.series.iter().flat_map(|series| &series.points);
         let place = |x: f64| if self.axis == Scale::Logarithmic { x.max(f64::MIN_POSITIVE).ln() } else { x };
@@ -58,7 +63,7 @@ impl Chart {
         // Shares are easier to compare on the same axis.
         let (low_y, high_y) = if low_y >= 0.0 && high_y <= 1.0 { (0.0, 1.0) } else { (low_y.min(0.0), high_y) };
         let across = |x: f64| LEFT + (place(x) - low_x) / (high_x - low_x) * (WIDTH - LEFT - RIGHT);
-        let up = |y: f64| HEIGHT - BOTTOM - (y - low_y) / (high_y - low_y) * (HEIGHT - TOP - BOTTOM);
+        let up = |y: f64| bottom - (y - low_y) / (high_y - low_y) * (bottom - TOP);
 
         let thin = Stroke { ink: LINE, width: 1.0, opacity: 1.0, dashes: None };
         for y in ticks(low_y, high_y) {
@@ -67,19 +72,21 @@ impl Chart {
         }
         let mut last = f64::NEG_INFINITY;
         for (x, label) in self.places() {
-            if across(x) - last >= 28.0 {
+            if named {
+                svg.text(across(x) + 4.0, bottom + 16.0, "end", -35.0, 11.0, &label);
+            } else if across(x) - last >= 28.0 {
                 last = across(x);
-                svg.text(across(x), HEIGHT - BOTTOM + 18.0, "middle", 0.0, 11.0, &label);
+                svg.text(across(x), bottom + 18.0, "middle", 0.0, 11.0, &label);
             }
         }
-        svg.text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, HEIGHT - 12.0, "middle", 0.0, 12.0, &self.x);
+        svg.text(LEFT + (WIDTH - LEFT - RIGHT) / 2.0, height - 12.0, "middle", 0.0, 12.0, &self.x);
         for (index, series) in self.series.iter().enumerate() {
             let ink = INKS[index % INKS.len()];
             let stroke = Stroke { ink, width: 1.8, opacity: 1.0, dashes: (index >= INKS.len()).then_some("5 3") };
             let mut points = series.points.clone();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             let line: Vec<String> = points.iter().map(|p| format!("{:.1} {:.1}", across(p.0), up(p.1))).collect();
-            if !matches!(self.axis, Scale::Named(_)) && !line.is_empty() {
+            if !named && !line.is_empty() {
                 svg.path(&format!("M{}", line.join("L")), &stroke, &series.name);
             }
             for (x, y, spread) in &points {
@@ -94,8 +101,8 @@ impl Chart {
             svg.text(WIDTH - RIGHT + 26.0, row, "start", 0.0, 11.0, &series.name);
         }
         let axis = Stroke { ink: INK, width: 1.0, opacity: 1.0, dashes: None };
-        svg.path(&format!("M{LEFT:.1} {TOP:.1}V{:.1}H{:.1}", HEIGHT - BOTTOM, WIDTH - RIGHT), &axis, "");
-        svg.finish(WIDTH, HEIGHT, &self.title)
+        svg.path(&format!("M{LEFT:.1} {TOP:.1}V{bottom:.1}H{:.1}", WIDTH - RIGHT), &axis, "");
+        svg.finish(WIDTH, height, &self.title)
     }
 
     /// Where the horizontal axis has labels.
