@@ -1,5 +1,6 @@
 //! Rows of results: one a cell and seed, as they were measured.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -137,8 +138,8 @@ impl Rows {
         &self.list
     }
 
-    /// Rows of equal keys together; those that share the first key lie together, then those that share the second,
-    /// each in the order of their first row.
+    /// Rows of equal keys together; those that share the first key lie together, then those that share the second:
+    /// numbers by size, words in the order of their first row.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut values: Vec<&(String, String)> = Vec::new();
@@ -149,8 +150,16 @@ impl Rows {
                 None => groups.push(Group { rows: vec![row] }),
             }
         }
-        let place = |key: &(String, String)| values.iter().position(|value| *value == key);
-        groups.sort_by_cached_key(|group| group.rows[0].keys.iter().map(place).collect::<Vec<_>>());
+        // Numbers by size, words by their first row.
+        let place = |key: &(String, String)| match key.1.parse::<f64>() {
+            Ok(number) => number,
+            Err(_) => values.iter().position(|value| *value == key).unwrap_or(usize::MAX) as f64,
+        };
+        let order = |a: &Group<'_>, b: &Group<'_>| {
+            let pairs = a.rows[0].keys.iter().zip(&b.rows[0].keys);
+            pairs.map(|(a, b)| place(a).total_cmp(&place(b))).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        };
+        groups.sort_by(order);
         groups
     }
 

@@ -3,10 +3,10 @@
 use super::svg::{Stroke, Svg};
 use super::{INK, LINE};
 
-const WIDTH: f64 = 640.0;
+const WIDTH: f64 = 660.0;
 const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = 170.0;
+const RIGHT: f64 = 190.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 52.0;
 /// What names need below the axis, where they stand aslant.
