@@ -5,7 +5,7 @@
 pub enum Size {
     /// Seconds: for tests, which check directions.
     Mini,
-    /// All experiments within twenty minutes on two cores.
+    /// All experiments in some twenty minutes on two cores.
     Quick,
     /// What two cores finish in some hours.
     Standard,

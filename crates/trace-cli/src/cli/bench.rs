@@ -71,7 +71,7 @@ pub struct LabArgs {
     /// Folder of results, and of the backbones that experiments share
     #[arg(long, value_name = "DIR", default_value = "bench-results")]
     pub out: PathBuf,
-    /// Small: all experiments within twenty minutes on two cores
+    /// Small: all experiments in some twenty minutes on two cores
     #[arg(long, conflicts_with_all = ["full", "mini"])]
     pub quick: bool,
     /// As large as the paper's: days on two cores

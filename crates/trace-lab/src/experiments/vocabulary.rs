@@ -10,8 +10,8 @@ pub const VOCABULARY: Experiment = Experiment {
     name: "vocabulary",
     title: "Accuracy over the size of the vocabulary",
     paper: "F1 about 0.81 at every vocabulary from 200 to 8000 (oracle score 0.01, N = 64, threshold 1e-4)",
-    why: "Every vocabulary gets the same number of events to train on here, so that larger ones are fitted less well; \
-          at an equal oracle score the vocabulary itself does not matter.",
+    why: "Every vocabulary gets the same number of events to train on here, so that larger ones are fitted less well \
+          (see the oracle score), and it is the later lags that they lose first.",
     cells,
     run,
     columns: COLUMNS,
