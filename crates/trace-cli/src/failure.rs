@@ -57,6 +57,14 @@ fn exit_code(error: &anyhow::Error) -> u8 {
             Failure::Interrupted(_) => 130,
         };
     }
+    if let Some(error) = error.downcast_ref::<trace_lab::Error>() {
+        return match error {
+            trace_lab::Error::Io { error, .. } => io_code(error.kind()),
+            trace_lab::Error::Rows { .. } | trace_lab::Error::Mixed { .. } => 2,
+            trace_lab::Error::Model(error) => model_code(error),
+            _ => 1,
+        };
+    }
     if let Some(error) = error.downcast_ref::<trace_core::Error>() {
         return match error {
             trace_core::Error::Model(_) | trace_core::Error::NotFinite { .. } => 1,
@@ -64,14 +72,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         };
     }
     if let Some(error) = error.downcast_ref::<trace_models::Error>() {
-        return match error {
-            trace_models::Error::Io { error, .. } => io_code(error.kind()),
-            trace_models::Error::Corpus(inner) => match inner.downcast_ref() {
-                Some(trace_io::Error::Io { error, .. }) => io_code(error.kind()),
-                _ => 2,
-            },
-            _ => 2,
-        };
+        return model_code(error);
     }
     if let Some(error) = error.downcast_ref::<trace_io::Error>() {
         return match error {
@@ -82,10 +83,22 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     1
 }
 
+fn model_code(error: &trace_models::Error) -> u8 {
+    match error {
+        trace_models::Error::Io { error, .. } => io_code(error.kind()),
+        trace_models::Error::Corpus(inner) => match inner.downcast_ref() {
+            Some(trace_io::Error::Io { error, .. }) => io_code(error.kind()),
+            _ => 2,
+        },
+        _ => 2,
+    }
+}
+
 /// A file that is missing, or not ours to read, is the user's to mend; a full disk is not.
 fn io_code(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::NotFound
+        | ErrorKind::AlreadyExists
         | ErrorKind::PermissionDenied
         | ErrorKind::IsADirectory
         | ErrorKind::NotADirectory

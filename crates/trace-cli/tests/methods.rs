@@ -96,3 +96,17 @@ fn what_means_nothing_to_a_method_is_refused() {
         assert!(said.contains(word), "{options}: {said}");
     }
 }
+
+#[test]
+fn a_folder_that_cannot_hold_results_is_refused() {
+    let at = Workplace::new();
+    at.write("file", "");
+    assert_eq!(at.refuse("bench drops --mini --out file").matches("file").count(), 1);
+    std::fs::create_dir(at.path("broken")).unwrap();
+    at.run("bench particles --mini -q --out broken");
+    let other = at.refuse("bench particles --quick -q --out broken");
+    assert!(other.contains("another size"), "{other}");
+    at.write("broken/particles.rows.jsonl", "{\"cell\": 3}\n");
+    let said = at.refuse("bench particles --mini -q --out broken");
+    assert!(said.contains("particles.rows.jsonl: line 1"), "{said}");
+}

@@ -7,12 +7,18 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     Io {
         /// Which.
         path: PathBuf,
         /// Why.
-        source: std::io::Error,
+        error: std::io::Error,
+    },
+    /// The folder holds something else.
+    #[error("{}: holds results of another size or version; expected an empty folder or the same settings", path.display())]
+    Mixed {
+        /// The record that says so.
+        path: PathBuf,
     },
     /// A file of the results folder is not what this version writes.
     #[error("{}: line {line}: {reason}", path.display())]
@@ -42,6 +48,6 @@ impl Error {
     /// Wraps a failure at a path.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { path, source }
+        move |error| Self::Io { path, error }
     }
 }

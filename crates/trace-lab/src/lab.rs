@@ -101,10 +101,7 @@ impl Lab<'_> {
                     || old["scale"] != record["scale"]
                     || old["version"] != record["version"]
                 {
-                    return Err(Error::Output(format!(
-                        "{}: holds results of another size or version; expected an empty folder or the same settings",
-                        path.display()
-                    )));
+                    return Err(Error::Mixed { path });
                 }
                 Ok(())
             }

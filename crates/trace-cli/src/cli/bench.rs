@@ -14,6 +14,13 @@ pub enum BenchCommand {
     Scale(ScaleArgs),
     /// Reading a large CSV log, beside Polars
     Read(ReadArgs),
+    #[command(flatten)]
+    Lab(LabCommand),
+}
+
+/// The paper's experiments.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
     /// Every method on the same backbone: the paper's first table
     Table1(LabArgs),
     /// Accuracy over the size of the vocabulary
@@ -42,11 +49,10 @@ pub enum BenchCommand {
     All(LabArgs),
 }
 
-impl BenchCommand {
-    /// The name of the experiment, `all`, or none.
-    pub const fn experiment(&self) -> Option<(&'static str, &LabArgs)> {
-        Some(match self {
-            Self::Speed(_) | Self::Scale(_) | Self::Read(_) => return None,
+impl LabCommand {
+    /// The name of the experiment, or `all`, and its flags.
+    pub const fn parts(&self) -> (&'static str, &LabArgs) {
+        match self {
             Self::Table1(args) => ("table1", args),
             Self::Vocabulary(args) => ("vocabulary", args),
             Self::Epsilon(args) => ("epsilon", args),
@@ -60,7 +66,7 @@ impl BenchCommand {
             Self::Backbones(args) => ("backbones", args),
             Self::Vehicle(args) => ("vehicle", args),
             Self::All(args) => ("all", args),
-        })
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The paper's first table: every method on the same backbone and sequences.
 
-use trace_core::{Divergence, Intervention, Memory, Particles};
+use trace_core::evaluation::Candidate;
+use trace_core::{Divergence, EventId, Intervention, Lag, Memory, Particles, Position, Threshold};
 
 use super::{Axis, Cell, Experiment, Plot, base, ours};
 use crate::lab::Lab;
@@ -120,14 +121,14 @@ fn the_truth_itself(exact: &[Case], truths: &[(&'static str, Vec<Case>)], name: 
 }
 
 /// Pairs of a sequence that either truth knows, decided by the exact one.
-fn decided(exact: &Case, truth: &TrueEdges) -> Vec<trace_core::evaluation::Candidate<trace_core::EventId>> {
+fn decided(exact: &Case, truth: &TrueEdges) -> Vec<Candidate<EventId>> {
     let mut pairs: Vec<_> =
         exact.truth.keys().chain(truth.keys().filter(|pair| !exact.truth.contains_key(pair))).collect();
     pairs.sort_unstable();
     let events = &exact.sequence.events;
-    let candidate = |pair: &&(trace_core::Position, trace_core::Position)| trace_core::evaluation::Candidate {
+    let candidate = |pair: &&(Position, Position)| Candidate {
         types: (events[pair.0.index()], events[pair.1.index()]),
-        lag: trace_core::Lag(pair.1.0 - pair.0.0),
+        lag: Lag(pair.1.0 - pair.0.0),
         kept: exact.truth.contains_key(*pair),
         strength: None,
         truth: truth.contains_key(*pair),
@@ -171,9 +172,7 @@ fn with_method(
             body(&Shapley { span, model, orders, absent: Absent::Drawn, threshold: Shapley::THRESHOLD, seed })
         }
         Kind::Granger => body(&Granger { discovery, threshold: Granger::THRESHOLD }),
-        Kind::Staircase => {
-            body(&discovery.intervention(Intervention::Staircase).threshold(trace_core::Threshold::ScalingLaw))
-        }
+        Kind::Staircase => body(&discovery.intervention(Intervention::Staircase).threshold(Threshold::ScalingLaw)),
         Kind::Trace => body(&discovery),
     }
 }

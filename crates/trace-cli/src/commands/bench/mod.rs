@@ -16,14 +16,14 @@ use trace_models::neural::{NetworkConfig, NeuralNetwork};
 use crate::cli::BenchCommand;
 
 pub fn run(command: &BenchCommand, quiet: bool) -> anyhow::Result<()> {
-    if let Some((name, args)) = command.experiment() {
-        return lab::run(name, args, quiet);
-    }
     match command {
+        BenchCommand::Speed(args) => speed::run(args, quiet),
         BenchCommand::Scale(args) => scale::run(args, quiet),
         BenchCommand::Read(args) => read::run(args, quiet),
-        BenchCommand::Speed(args) => speed::run(args, quiet),
-        _ => Ok(()),
+        BenchCommand::Lab(command) => {
+            let (name, args) = command.parts();
+            lab::run(name, args, quiet)
+        }
     }
 }
 
