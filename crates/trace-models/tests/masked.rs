@@ -34,6 +34,7 @@ fn spec(steps: u64) -> TrainSpec {
     TrainSpec {
         optimiser: OptimiserKind::AdamW,
         rate: 0.003,
+        hidden_share: 1.0,
         decay: 0.1,
         batch: 32,
         length: 24,

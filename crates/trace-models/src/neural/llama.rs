@@ -160,7 +160,7 @@ const EMBEDDED: f32 = 0.5;
 const CONSTANT: f32 = 2.0;
 /// How sharply the heads of a fresh network look back, and how loudly they pass on what they see.
 const MARGIN: f32 = 1.0;
-const PASSED_ON: f32 = 0.5;
+const PASSED_ON: f32 = 0.7;
 
 impl Llama {
     pub(crate) fn new(config: LlamaConfig) -> Self {
@@ -242,9 +242,9 @@ impl Architecture for Llama {
     }
 
     /// Every event starts with the same number in its first place, and the heads of the first layer turn it into a
-    /// look at the event before the last and, less, at those beside it; further heads, once a whole row is covered, look
-    /// one event further back. What they see they pass on unchanged, so that what is learnt of an event that has just
-    /// happened holds for one that happened a little earlier too, until training finds out where it does not. Deeper
+    /// look back: as many as it takes to carry a whole row at the event before the last and, less, at those beside it, the
+    /// others further and further back. What they see they pass on unchanged, so that what is learnt of an event that has
+    /// just happened holds for one that happened a little earlier too, until training finds out where it does not. Deeper
     /// layers start by adding nothing.
     fn begin(&self, weights: &mut [f32]) {
         let width = self.config.width;
@@ -259,13 +259,15 @@ impl Architecture for Llama {
         let Some(layer) = self.layers.first() else { return };
         let Heads { queries, keys, width: head_width } = self.heads;
         let of_query = |head: usize| head / (queries / keys);
+        // The heads that a whole row fits into look one event back, each of the others further.
+        let near = width.div_ceil(head_width);
+        let looks_back = |key: usize| if key < near { 1 } else { 2 + key - near };
         let half = head_width / 2;
         let (query_rows, rest) = weights[layer.qkv.clone()].split_at_mut(queries * head_width * width);
         let (key_rows, value_rows) = rest.split_at_mut(keys * head_width * width);
         for head in 0..queries {
             let key = of_query(head);
-            let lag = 1 + key * head_width / width;
-            for (i, (query, size)) in self.rotary.look_back(lag, MARGIN).into_iter().enumerate() {
+            for (i, (query, size)) in self.rotary.look_back(looks_back(key), MARGIN).into_iter().enumerate() {
                 let set = |at: usize, value: f32, table: &mut [f32]| table[at * width] = value / seen;
                 set(head * head_width + i, query.0, query_rows);
                 set(head * head_width + half + i, query.1, query_rows);

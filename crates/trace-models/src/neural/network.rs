@@ -172,6 +172,17 @@ impl NetworkConfig {
         }
     }
 
+    /// Numbers in a hidden row.
+    pub const fn width(&self) -> usize {
+        match self {
+            Self::Llama(config) => config.width,
+            Self::Gpt2(config) => config.width,
+            Self::Mamba(config) => config.width,
+            Self::Gru(config) | Self::Lstm(config) => config.width,
+            Self::Bert(config) => config.width,
+        }
+    }
+
     /// What the last token of a network trained here is for.
     pub const fn last_token(&self) -> &'static str {
         if matches!(self, Self::Bert(_)) { "mask" } else { "begin" }

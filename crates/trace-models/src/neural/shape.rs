@@ -10,15 +10,18 @@ use super::recurrent::RecurrentConfig;
 pub const STEP_EVENTS: f64 = 1024.0;
 /// The largest learning rate of most networks.
 const RATE: f32 = 0.003;
+/// Width up to which hidden matrices move at the full rate.
+const NARROW: f32 = 64.0;
 /// Weight decay.
 pub const DECAY: f32 = 0.1;
 
-/// The largest learning rate. With its norms after its sums, a wide BERT never leaves the frequencies of events at the
-/// rate that suits the others.
-pub fn usual_rate(config: &NetworkConfig) -> f32 {
+/// The largest learning rate, and the share of it at which hidden matrices move.
+pub fn usual_pace(config: &NetworkConfig) -> (f32, f32) {
     match config {
-        NetworkConfig::Bert(config) => RATE * (64.0 / config.width as f32).sqrt().min(1.0),
-        _ => RATE,
+        // Its norms come after its sums: at the rate that suits the others a wide one never leaves the frequencies of events,
+        // and with slow matrices it learns slowly.
+        NetworkConfig::Bert(config) => (RATE * (NARROW / config.width as f32).sqrt().min(1.0), 1.0),
+        _ => (RATE, (NARROW / config.width() as f32).min(1.0)),
     }
 }
 
@@ -56,7 +59,7 @@ impl Shape {
     /// For corpora of some hundred thousand events.
     pub const SMALL: Self = Self { layers: 2, width: 128, heads: 4, head_width: 32, feed_forward: 256 };
     /// For millions of events: shallow, and wide enough to tell a thousand types apart.
-    pub const BASE: Self = Self { layers: 1, width: 512, heads: 2, head_width: 256, feed_forward: 128 };
+    pub const BASE: Self = Self { layers: 1, width: 512, heads: 20, head_width: 32, feed_forward: 256 };
     /// For those who have more time.
     pub const LARGE: Self = Self { layers: 4, width: 512, heads: 8, head_width: 64, feed_forward: 1024 };
 
@@ -72,13 +75,19 @@ impl Shape {
         }
     }
 
-    /// A masked encoder of this shape over `types` event types and a mask token.
+    /// Heads beyond those that a row has room for.
+    pub const fn further_heads(&self) -> usize {
+        self.heads.saturating_sub(self.width / self.head_width)
+    }
+
+    /// A masked encoder of this shape over `types` event types and a mask token, with as many heads as its width has room
+    /// for.
     pub const fn encoder(self, types: usize, length: usize) -> NetworkConfig {
         NetworkConfig::Bert(BertConfig {
             tokens: types + 1,
             width: self.width,
             layers: self.layers,
-            heads: self.heads,
+            heads: self.width / self.head_width,
             feed_forward: self.feed_forward,
             positions: length,
             token_types: 1,

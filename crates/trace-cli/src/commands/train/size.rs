@@ -20,37 +20,11 @@ const fn usual(size: Size, types: usize, events: usize) -> Shape {
 /// The network that the flags ask for.
 pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> anyhow::Result<NetworkConfig> {
     let usual = usual(args.size.unwrap_or_default(), types, events);
-    let check = |name: &str, value: Option<usize>, least: usize, most: usize| match value {
-        Some(value) if !(least..=most).contains(&value) => {
-            Err(Failure::usage(format!("--{name}: {value} is out of range; expected {least} to {most}")))
-        }
-        value => Ok(value),
-    };
-    let layers = check("layers", args.layers, 1, 128)?.unwrap_or(usual.layers);
-    let width = check("width", args.width, 4, 16_384)?.unwrap_or(usual.width);
-    let heads = check("heads", args.heads, 1, 256)?.unwrap_or_else(|| {
-        // As wide as usual; a width of the user's own gets as many heads as fit.
-        (1..=usual.heads).rev().find(|heads| width.is_multiple_of(heads * 2)).unwrap_or(1)
-    });
-    let feed_forward = check("feed-forward", args.feed_forward, 1, 65_536)?
+    let layers = within("layers", args.layers, 1, 128)?.unwrap_or(usual.layers);
+    let width = within("width", args.width, 4, 16_384)?.unwrap_or(usual.width);
+    let feed_forward = within("feed-forward", args.feed_forward, 1, 65_536)?
         .unwrap_or_else(|| (width * usual.feed_forward).div_ceil(usual.width));
-    let head_width = match check("head-width", args.head_width, 2, 1024)? {
-        Some(head_width) if !head_width.is_multiple_of(2) => {
-            return Err(Failure::usage(format!("--head-width: {head_width} is odd; expected an even number")));
-        }
-        Some(head_width) => head_width,
-        None if args.backbone == Backbone::Bert && !width.is_multiple_of(heads) => {
-            let reason = format!("--width {width} with --heads {heads}: expected a width that heads share evenly");
-            return Err(Failure::usage(reason));
-        }
-        None if args.backbone == Backbone::Llama && !width.is_multiple_of(2 * heads) => {
-            let reason = format!(
-                "--width {width} with --heads {heads}: expected a width that gives each head an even part, or --head-width"
-            );
-            return Err(Failure::usage(reason));
-        }
-        None => width / heads,
-    };
+    let (heads, head_width) = heads(args, &usual, width)?;
     let shape = Shape { layers, width, heads, head_width, feed_forward };
     Ok(match args.backbone {
         Backbone::Gru => shape.network(Trainee::Gru, types, length),
@@ -60,4 +34,53 @@ pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> 
         // N-grams are no network and do not come here.
         Backbone::Llama | Backbone::Ngram => shape.network(Trainee::Llama, types, length),
     })
+}
+
+/// A value that a flag may have.
+fn within(flag: &str, value: Option<usize>, least: usize, most: usize) -> anyhow::Result<Option<usize>> {
+    match value {
+        Some(value) if !(least..=most).contains(&value) => {
+            Err(Failure::usage(format!("--{flag}: {value} is out of range; expected {least} to {most}")))
+        }
+        value => Ok(value),
+    }
+}
+
+/// The number of heads and the width of each.
+fn heads(args: &TrainArgs, usual: &Shape, width: usize) -> anyhow::Result<(usize, usize)> {
+    let count = within("heads", args.heads, 1, 256)?;
+    let head_width = within("head-width", args.head_width, 2, 1024)?;
+    if let Some(odd) = head_width.filter(|head_width| !head_width.is_multiple_of(2)) {
+        return Err(Failure::usage(format!("--head-width: {odd} is odd; expected an even number")));
+    }
+    let chosen = match (count, head_width) {
+        (Some(count), Some(head_width)) => (count, head_width),
+        (Some(count), None) => (count, width / count),
+        // As many as fit, and as many more as usual.
+        (None, Some(head_width)) => (width.div_ceil(head_width) + usual.further_heads(), head_width),
+        (None, None) if width.is_multiple_of(usual.head_width) => {
+            (width / usual.head_width + usual.further_heads(), usual.head_width)
+        }
+        // A width of the user's own that usual heads do not fit.
+        (None, None) => {
+            let fit = |count: &usize| width.is_multiple_of(count * 2);
+            let count = (1..=usual.heads).rev().find(fit).unwrap_or(1);
+            (count, width / count)
+        }
+    };
+    match args.backbone {
+        Backbone::Bert if !width.is_multiple_of(chosen.1) || count.is_some_and(|count| count * chosen.1 != width) => {
+            let given =
+                head_width.map_or_else(|| format!("--heads {}", chosen.0), |width| format!("--head-width {width}"));
+            Err(Failure::usage(format!("--width {width} with {given}: expected a width that heads share evenly")))
+        }
+        Backbone::Llama if head_width.is_none() && (chosen.0 * chosen.1 < width || chosen.1 % 2 == 1) => {
+            let reason = format!(
+                "--width {width} with --heads {}: expected a width that gives each head an even part, or --head-width",
+                chosen.0
+            );
+            Err(Failure::usage(reason))
+        }
+        _ => Ok(chosen),
+    }
 }

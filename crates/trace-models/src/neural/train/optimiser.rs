@@ -14,6 +14,11 @@
 //! ```
 //!
 //! with `s = 0.2 √max(rows, columns)`, which makes a step as large as one of AdamW, so that one rate serves both.
+//!
+//! Hidden matrices may move at a share of the rate. What a matrix makes of a row changes with the sum over its inputs: at the
+//! rate of the tables, a matrix with hundreds of inputs is a different one after a few dozen steps, whatever it started
+//! as (Yang et al., 2022, "Tensor Programs V", has the theory).
+//!
 //! Cost of Muon for a matrix of `r ≤ c`: `10·(2 r² c + r³)·2` operations a step, whatever the batch.
 //!
 //! Everything is elementwise or a matrix at a time, so that results do not depend on the number of threads.
@@ -54,6 +59,7 @@ const C: f32 = 2.0315;
 pub(crate) struct Optimiser {
     kind: OptimiserKind,
     decay: f32,
+    hidden: f32,
     pub(crate) first: Vec<f32>,
     pub(crate) second: Vec<f32>,
     steps: u64,
@@ -61,17 +67,18 @@ pub(crate) struct Optimiser {
 
 impl Optimiser {
     pub(crate) fn new(kind: OptimiserKind, size: usize) -> Self {
-        Self { kind, decay: 0.0, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
+        Self { kind, decay: 0.0, hidden: 1.0, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
     }
 
-    /// Lets weights shrink by this share of the rate in each step.
-    pub(crate) const fn set_decay(&mut self, decay: f32) {
+    /// Lets weights shrink by `decay` of the rate in each step, and hidden matrices move at the share `hidden` of it.
+    pub(crate) const fn set_pace(&mut self, decay: f32, hidden: f32) {
         self.decay = decay;
+        self.hidden = hidden;
     }
 
     /// An optimiser that has done this many steps.
     pub(crate) const fn restore(kind: OptimiserKind, first: Vec<f32>, second: Vec<f32>, steps: u64) -> Self {
-        Self { kind, decay: 0.0, first, second, steps }
+        Self { kind, decay: 0.0, hidden: 1.0, first, second, steps }
     }
 
     /// Moves the weights along the gradient, which is used up; returns the gradient's norm before clipping.
@@ -101,12 +108,15 @@ impl Optimiser {
                 first: take(&mut first, size),
                 second: take(&mut second, size),
             };
+            let columns = entry.shape.last().copied().unwrap_or(1);
+            let share = if entry.role == Role::Hidden { self.hidden } else { 1.0 };
+            let rate = rate * share;
             let keep = if entry.role == Role::Vector { 1.0 } else { 1.0 - rate * self.decay };
             if self.kind == OptimiserKind::Muon && entry.role == Role::Hidden {
-                let columns = entry.shape.last().copied().unwrap_or(1);
-                jobs.push(Job::Muon(part, columns, keep));
+                jobs.push(Job::Muon(part, columns, MuonStep { rate, keep, clip }));
                 continue;
             }
+            let adam = AdamStep { rate: adam.rate * share, keep, ..adam };
             while !part.weights.is_empty() {
                 let size = BLOCK.min(part.weights.len());
                 let block = Part {
@@ -115,14 +125,14 @@ impl Optimiser {
                     first: take(&mut part.first, size),
                     second: take(&mut part.second, size),
                 };
-                jobs.push(Job::Adam(block, AdamStep { keep, ..adam }));
+                jobs.push(Job::Adam(block, adam));
             }
         }
         jobs.into_par_iter().with_max_len(1).for_each(|job| match job {
             Job::Adam(part, step) => {
                 single::adam_step(part.weights, part.gradient, part.first, part.second, step);
             }
-            Job::Muon(part, columns, keep) => muon_step(part, columns, rate, keep, clip),
+            Job::Muon(part, columns, step) => muon_step(part, columns, step),
         });
         norm
     }
@@ -138,7 +148,17 @@ struct Part<'a> {
 
 enum Job<'a> {
     Adam(Part<'a>, AdamStep),
-    Muon(Part<'a>, usize, f32),
+    Muon(Part<'a>, usize, MuonStep),
+}
+
+/// What a step of Muon needs beside the numbers it works on.
+#[derive(Clone, Copy)]
+struct MuonStep {
+    rate: f32,
+    /// Share of the weights that stays.
+    keep: f32,
+    /// Factor of the gradient.
+    clip: f32,
 }
 
 /// Splits the next `size` numbers off.
@@ -147,7 +167,8 @@ fn take<'a>(rest: &mut &'a mut [f32], size: usize) -> &'a mut [f32] {
     rest.split_off_mut(..size).unwrap_or_default()
 }
 
-fn muon_step(part: Part<'_>, columns: usize, rate: f32, keep: f32, clip: f32) {
+fn muon_step(part: Part<'_>, columns: usize, step: MuonStep) {
+    let MuonStep { rate, keep, clip } = step;
     let Part { weights, gradient, first, .. } = part;
     single::scale(first, MOMENTUM);
     single::add_scaled(first, gradient, clip);
@@ -198,7 +219,7 @@ mod tests {
         layout.add("table", &[2, 2], Role::Table, Start::Constant(1.0));
         let mut weights = vec![1.0f32, -2.0, 0.5, 3.0];
         let mut optimiser = Optimiser::new(OptimiserKind::AdamW, 4);
-        optimiser.set_decay(0.01);
+        optimiser.set_pace(0.01, 0.5);
         let (mut m, mut v, mut w) = ([0.0f64; 4], [0.0f64; 4], [1.0f64, -2.0, 0.5, 3.0]);
         for step in 1..=5 {
             let gradient = [0.1f64, -0.2, 0.05, 0.0].map(|g| g * f64::from(step));
@@ -215,6 +236,27 @@ mod tests {
         }
         for (a, b) in weights.iter().zip(w) {
             assert!((f64::from(*a) - b).abs() < 1e-5, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn hidden_matrices_move_at_their_share_of_the_rate() {
+        for kind in [OptimiserKind::AdamW, OptimiserKind::Muon] {
+            let mut layout = Layout::default();
+            layout.add("table", &[4, 64], Role::Table, Start::Constant(0.0));
+            layout.add("hidden", &[4, 64], Role::Hidden, Start::Constant(0.0));
+            let moved = |share: f32| {
+                let mut weights = vec![0.0f32; 512];
+                let mut gradient: Vec<f32> = (0..512).map(|i| ((i * 37 % 101) as f32 - 50.0) / 5000.0).collect();
+                let mut optimiser = Optimiser::new(kind, 512);
+                optimiser.set_pace(0.0, share);
+                optimiser.step(&layout, &mut weights, &mut gradient, 0.01);
+                [0..256, 256..512].map(|part| single::sum_of_squares(&weights[part]).sqrt())
+            };
+            let ([table, hidden], [same_table, less]) = (moved(1.0), moved(0.25));
+            assert!(table > 0.0 && hidden > 0.0, "{kind:?}");
+            assert_eq!(table, same_table, "{kind:?}");
+            assert!((hidden / less - 4.0).abs() < 1e-4, "{kind:?}: {hidden} against {less}");
         }
     }
 

@@ -38,6 +38,8 @@ pub struct TrainSpec {
     pub optimiser: OptimiserKind,
     /// The largest learning rate.
     pub rate: f32,
+    /// Share of the rate at which hidden matrices move.
+    pub hidden_share: f32,
     /// Weight decay: what share of a weight a step at the rate of 1 takes away.
     pub decay: f32,
     /// Sequences a step.
@@ -169,7 +171,7 @@ pub(crate) fn run<O: Objective>(
     mut state: TrainState,
     observer: &mut dyn TrainObserver,
 ) -> Result<Trained, Error> {
-    state.optimiser.set_decay(spec.decay);
+    state.optimiser.set_pace(spec.decay, spec.hidden_share);
     let begin = objective.begin();
     let held_out = survey.held_out.iter().flat_map(|events| windows(events, begin, spec.length, spec.length)).collect();
     let held_out = objective.examples(held_out, chance(spec.seed, None));
