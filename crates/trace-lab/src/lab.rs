@@ -8,18 +8,20 @@ use trace_report::figure::chart::{Chart, Scale as Axis, Series};
 
 use crate::experiments::Experiment;
 use crate::rows::Rows;
+use crate::stand::Worlds;
 use crate::{Error, Size};
 
 /// Where experiments are run, and how large.
 pub struct Lab<'l> {
     /// The folder of results and of what they were made from.
-    pub folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The size of everything.
-    pub size: Size,
+    pub(crate) size: Size,
     /// The number of seeds, if not the size's own.
-    pub seeds: Option<u64>,
+    seeds: Option<u64>,
     /// What is told while the work goes on.
-    pub reporter: &'l dyn Report,
+    pub(crate) reporter: &'l dyn Report,
+    pub(crate) worlds: Worlds,
 }
 
 /// Who listens while an experiment runs.
@@ -47,7 +49,19 @@ pub struct Outcome {
     pub files: Vec<PathBuf>,
 }
 
-impl Lab<'_> {
+impl<'l> Lab<'l> {
+    /// A laboratory of a size in a folder, which need not exist yet.
+    pub fn new(folder: PathBuf, size: Size, reporter: &'l dyn Report) -> Self {
+        Self { folder, size, seeds: None, reporter, worlds: Worlds::default() }
+    }
+
+    /// The same with another number of seeds than the size's own.
+    #[must_use]
+    pub const fn seeds(mut self, seeds: Option<u64>) -> Self {
+        self.seeds = seeds;
+        self
+    }
+
     /// Says something.
     pub(crate) fn say(&self, line: &str) {
         self.reporter.say(line);
@@ -87,29 +101,26 @@ impl Lab<'_> {
     /// Writes down what is about to be run, or refuses to mix it with something else.
     fn check_record(&self, experiment: &Experiment) -> Result<(), Error> {
         let path = self.folder.join(format!("{}.json", experiment.name));
+        let mut seeds = self.seeds.unwrap_or(self.size.scale().seeds);
+        let scale = format!("{:?}", self.size.scale());
+        if let Ok(text) = fs::read_to_string(&path) {
+            let old: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+            let same = [("size", self.size.name()), ("scale", &scale), ("version", env!("CARGO_PKG_VERSION"))];
+            if same.iter().any(|(key, now)| old[key] != *now) {
+                return Err(Error::Mixed { path });
+            }
+            seeds = seeds.max(old["seeds"].as_array().map_or(0, |old| old.len() as u64));
+        }
         let record = json!({
             "experiment": experiment.name,
             "size": self.size.name(),
-            "scale": format!("{:?}", self.size.scale()),
+            "scale": scale,
+            "seeds": (1..=seeds).collect::<Vec<u64>>(),
             "version": env!("CARGO_PKG_VERSION"),
             "machine": machine(),
         });
-        match fs::read_to_string(&path) {
-            Ok(text) => {
-                let old: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-                if old["size"] != record["size"]
-                    || old["scale"] != record["scale"]
-                    || old["version"] != record["version"]
-                {
-                    return Err(Error::Mixed { path });
-                }
-                Ok(())
-            }
-            Err(_) => {
-                let text = serde_json::to_string_pretty(&record).map_err(|error| Error::Output(error.to_string()))?;
-                fs::write(&path, text + "\n").map_err(Error::io(&path))
-            }
-        }
+        let text = serde_json::to_string_pretty(&record).map_err(|error| Error::Output(error.to_string()))?;
+        fs::write(&path, text + "\n").map_err(Error::io(&path))
     }
 }
 

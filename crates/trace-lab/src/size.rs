@@ -48,7 +48,7 @@ impl Size {
         let (vocabulary, events, sequences, seeds) = match self {
             Self::Mini => (20, 150_000, 4, 1),
             Self::Quick => (250, 1_000_000, 10, 1),
-            Self::Standard => (1000, 6_000_000, 10, 2),
+            Self::Standard => (1000, 2_500_000, 10, 2),
             Self::Full => (1000, 24_000_000, 10, 10),
         };
         let (length, memory, particles) = match self {

@@ -6,9 +6,11 @@
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rand::RngExt;
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use trace_core::random::{Purpose, Streams};
 use trace_core::theory::Fitness;
 use trace_core::{DensityModel, Error as CoreError, EventId, EventSequence, Vocabulary};
@@ -20,7 +22,7 @@ use trace_models::{Process, ProcessSpec, write_folder};
 
 use crate::lab::Lab;
 use crate::trial::Case;
-use crate::truth::TruthSpec;
+use crate::truth::{TrueEdges, TruthSpec};
 use crate::{Error, train};
 
 /// Numbers of the sequences that are reported.
@@ -69,55 +71,101 @@ impl WorldSpec {
     }
 }
 
-/// A process with its simulator.
-pub enum World {
-    /// See [`WorldSpec::Scm`].
+/// A process with its simulator, and what has been measured of its sequences.
+pub struct World {
+    maker: Maker,
+    truths: Mutex<Vec<(TruthSpec, Truths)>>,
+}
+
+/// The truth by name and events of a sequence.
+type Truths = FxHashMap<(String, Vec<EventId>), TrueEdges>;
+
+enum Maker {
     Scm(Box<Process>),
-    /// See [`WorldSpec::Fleet`].
     Fleet(Box<Design>),
 }
 
 impl World {
     /// Draws the process.
     pub fn new(spec: &WorldSpec) -> Result<Self, Error> {
-        Ok(match spec {
-            WorldSpec::Scm(spec) => Self::Scm(Box::new(Process::draw(spec)?)),
+        let maker = match spec {
+            WorldSpec::Scm(spec) => Maker::Scm(Box::new(Process::draw(spec)?)),
             WorldSpec::Fleet { types, .. } => {
                 let spec = FleetSpec { types: *types, ..FleetSpec::default() };
-                Self::Fleet(Box::new(Design::new(&spec)?))
+                Maker::Fleet(Box::new(Design::new(&spec)?))
             }
-        })
+        };
+        Ok(Self { maker, truths: Mutex::default() })
     }
 
     /// The process as a perfect model of itself.
     pub fn oracle(&self) -> &dyn DensityModel {
-        match self {
-            Self::Scm(process) => &**process,
-            Self::Fleet(design) => &design.fleet,
+        match &self.maker {
+            Maker::Scm(process) => &**process,
+            Maker::Fleet(design) => &design.fleet,
         }
     }
 
     /// Its event types.
     pub fn vocabulary(&self) -> Vocabulary {
-        match self {
-            Self::Scm(process) => Vocabulary::ids(process.vocabulary_size()),
-            Self::Fleet(design) => design.vocabulary.clone(),
+        match &self.maker {
+            Maker::Scm(process) => Vocabulary::ids(process.vocabulary_size()),
+            Maker::Fleet(design) => design.vocabulary.clone(),
         }
     }
 
     /// Sequences by number.
     pub fn sequences(&self, seed: u64, numbers: Range<usize>, length: usize) -> Vec<Vec<EventId>> {
-        match self {
-            Self::Scm(process) => {
+        match &self.maker {
+            Maker::Scm(process) => {
                 let made = process.simulate(seed, numbers.start, numbers.len(), length);
                 made.into_iter().map(|made| made.events).collect()
             }
-            Self::Fleet(design) => {
+            Maker::Fleet(design) => {
                 let log = FleetLog { length, noise: 0.0, drop: 0.0, seed };
                 let made = log.vehicles(&design.fleet, numbers.start, numbers.len());
                 made.into_iter().map(|made| made.events).collect()
             }
         }
+    }
+
+    /// The truth of sequences; measured once, however often it is asked for.
+    pub fn cases(&self, sequences: Vec<EventSequence>, truth: TruthSpec) -> Result<Vec<Case>, CoreError> {
+        let key = |sequence: &EventSequence| (sequence.id.clone(), sequence.events.clone());
+        let known = |sequence: &EventSequence| {
+            let truths = self.truths.lock().unwrap_or_else(PoisonError::into_inner);
+            truths.iter().find(|(spec, _)| *spec == truth)?.1.get(&key(sequence)).cloned()
+        };
+        let case = |sequence: EventSequence| {
+            let truth = known(&sequence).map_or_else(|| truth.edges(self.oracle(), &sequence), Ok)?;
+            Ok(Case { sequence, truth })
+        };
+        let cases = sequences.into_par_iter().map(case).collect::<Result<Vec<Case>, CoreError>>()?;
+        let mut truths = self.truths.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = truths.iter().position(|(spec, _)| *spec == truth).unwrap_or_else(|| {
+            truths.push((truth, FxHashMap::default()));
+            truths.len() - 1
+        });
+        truths[at].1.extend(cases.iter().map(|case| (key(&case.sequence), case.truth.clone())));
+        drop(truths);
+        Ok(cases)
+    }
+}
+
+/// The processes that were drawn so far.
+#[derive(Default)]
+pub(crate) struct Worlds(Mutex<Vec<(WorldSpec, Arc<World>)>>);
+
+impl Worlds {
+    fn get(&self, spec: &WorldSpec) -> Result<Arc<World>, Error> {
+        let mut worlds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, world)) = worlds.iter().find(|(known, _)| known == spec) {
+            return Ok(Arc::clone(world));
+        }
+        let world = Arc::new(World::new(spec)?);
+        worlds.push((spec.clone(), Arc::clone(&world)));
+        drop(worlds);
+        Ok(world)
     }
 }
 
@@ -201,7 +249,7 @@ pub struct Stand {
     /// What was asked for.
     pub recipe: Recipe,
     /// The process.
-    pub world: World,
+    pub world: Arc<World>,
     /// The backbone.
     pub model: Box<dyn DensityModel>,
 }
@@ -209,7 +257,7 @@ pub struct Stand {
 impl Stand {
     /// Opens the stand from the laboratory's folder, making first what is not there.
     pub fn new(lab: &Lab<'_>, recipe: Recipe) -> Result<Self, Error> {
-        let world = World::new(&recipe.world)?;
+        let world = lab.worlds.get(&recipe.world)?;
         let folder = lab.folder.join("backbones").join(recipe.name());
         if !folder.exists() {
             lab.say(&format!("training {} on {} events ({})", recipe.backbone.name(), recipe.events, recipe.name()));
@@ -290,11 +338,7 @@ impl Stand {
 
     /// The truth of sequences.
     pub fn cases(&self, sequences: Vec<EventSequence>, truth: TruthSpec) -> Result<Vec<Case>, CoreError> {
-        let oracle = self.world.oracle();
-        sequences
-            .into_par_iter()
-            .map(|sequence| Ok(Case { truth: truth.edges(oracle, &sequence)?, sequence }))
-            .collect()
+        self.world.cases(sequences, truth)
     }
 }
 

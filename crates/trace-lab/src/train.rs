@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use trace_core::numerics::entropy;
 use trace_core::{DensityModel, EventId, ModelError};
 use trace_models::neural::NetworkConfig;
-use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_rate};
+use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_pace};
 use trace_models::neural::train::{
     Checkpoints, Limit, OptimiserKind, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
 };
@@ -42,9 +42,11 @@ pub fn network(
     let mean = survey.events as f64 / survey.sequences.max(1) as f64;
     let batch = (STEP_EVENTS / mean).round().max(1.0) as usize;
     let steps = (survey.training_events() as f64 / (batch as f64 * mean)).ceil() as u64;
+    let (rate, hidden_share) = usual_pace(config);
     let spec = TrainSpec {
-        optimiser: OptimiserKind::Muon,
-        rate: usual_rate(config),
+        optimiser: OptimiserKind::AdamW,
+        rate,
+        hidden_share,
         decay: DECAY,
         batch,
         length: survey.longest,

@@ -27,7 +27,7 @@ impl Report for Silent {
 }
 
 fn run(folder: &Path, name: &str, reporter: &dyn Report) -> Result<Outcome, Error> {
-    let lab = Lab { folder: folder.to_owned(), size: Size::Mini, seeds: None, reporter };
+    let lab = Lab::new(folder.to_owned(), Size::Mini, reporter);
     lab.run(find(name).unwrap())
 }
 
@@ -148,7 +148,7 @@ fn results_of_another_size_are_not_mixed() {
     let folder = tempfile::tempdir().unwrap();
     rows(folder.path(), "particles");
     let reporter = Silent::patient(0);
-    let lab = Lab { folder: folder.path().to_owned(), size: Size::Quick, seeds: None, reporter: &reporter };
+    let lab = Lab::new(folder.path().to_owned(), Size::Quick, &reporter);
     let error = lab.run(find("particles").unwrap()).unwrap_err().to_string();
     assert!(error.contains("particles.json") && error.contains("another size"), "{error}");
 }

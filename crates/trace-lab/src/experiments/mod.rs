@@ -124,7 +124,7 @@ fn numbered(values: &[f64]) -> Vec<Cell> {
 fn shape(size: Size, vocabulary: usize) -> Shape {
     match size {
         Size::Mini => Shape { layers: 1, width: 32, heads: 2, head_width: 16, feed_forward: 32 },
-        _ if vocabulary <= 250 => Shape { width: 256, head_width: 128, feed_forward: 64, ..Shape::BASE },
+        _ if vocabulary <= 250 => Shape { width: 256, heads: 12, feed_forward: 128, ..Shape::BASE },
         _ => Shape::BASE,
     }
 }

@@ -1,7 +1,7 @@
 //! The paper's first table: every method on the same backbone and sequences.
 
 use trace_core::evaluation::Candidate;
-use trace_core::{Divergence, EventId, Intervention, Lag, Memory, Particles, Position, Threshold};
+use trace_core::{Divergence, EventId, EventSequence, Intervention, Lag, Memory, Particles, Position, Threshold};
 
 use super::{Axis, Cell, Experiment, Plot, base, ours};
 use crate::lab::Lab;
@@ -68,19 +68,19 @@ fn method_of(cell: &Cell) -> Option<(Kind, Divergence)> {
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, base(lab, seed))?;
     let scale = lab.size.scale();
-    let exact = stand.cases(stand.reported(scale.sequences, scale.length), TruthSpec::EXACT)?;
-    let truths = truths(&stand, &exact, seed)?;
+    let reported = truths(&stand, &stand.reported(scale.sequences, scale.length), seed)?;
     let Some((kind, divergence)) = method_of(cell) else {
-        return Ok(the_truth_itself(&exact, &truths, &cell.name, seed));
+        return Ok(the_truth_itself(&reported, &cell.name, seed));
     };
+    let chosen_by = truths(&stand, &stand.chosen_by(scale.sequences, scale.length), seed)?;
     with_method(lab, &stand, kind, divergence, seed, &mut |method| {
-        let chosen_by = stand.cases(stand.chosen_by(scale.sequences, scale.length), TruthSpec::EXACT)?;
-        let best = Trial::run(method, &chosen_by)?.best_threshold();
         // What is found does not depend on the truth it is held against.
-        let found = find(method, &exact)?;
+        let found = find(method, &reported[0].1)?;
+        let found_to_choose = find(method, &chosen_by[0].1)?;
         let fit: Vec<_> = stand.epsilon_hat().map(|score| ("epsilon_hat".to_owned(), score)).into_iter().collect();
         let mut rows = Vec::new();
-        for (truth, cases) in &truths {
+        for ((truth, cases), (_, cases_to_choose)) in reported.iter().zip(&chosen_by) {
+            let best = Trial::judge(&found_to_choose, cases_to_choose).best_threshold();
             let trial = Trial::judge(&found, cases);
             let row = |rule: &str, trial: &Trial, threshold: f64| {
                 let keys =
@@ -95,15 +95,15 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     })
 }
 
-/// The same sequences under each truth.
-fn truths(stand: &Stand, exact: &[Case], seed: u64) -> Result<Vec<(&'static str, Vec<Case>)>, Error> {
-    let of = |divergence, draws| {
-        let sequences = exact.iter().map(|case| case.sequence.clone()).collect();
-        stand.cases(sequences, TruthSpec { divergence, draws, seed })
-    };
+/// Sequences under a truth, by its name.
+type UnderTruth = (&'static str, Vec<Case>);
+
+/// The same sequences under each truth, the exact one of the event first.
+fn truths(stand: &Stand, sequences: &[EventSequence], seed: u64) -> Result<Vec<UnderTruth>, Error> {
+    let of = |divergence, draws| stand.cases(sequences.to_vec(), TruthSpec { divergence, draws, seed });
     let ten = Particles::Fixed(TruthSpec::PAPER_DRAWS);
     Ok(vec![
-        ("event", exact.to_vec()),
+        ("event", stand.cases(sequences.to_vec(), TruthSpec::EXACT)?),
         ("event, 10 draws", of(Divergence::Event, ten)?),
         ("full", of(Divergence::Full, Particles::All)?),
         ("full, 10 draws", of(Divergence::Full, ten)?),
@@ -111,9 +111,9 @@ fn truths(stand: &Stand, exact: &[Case], seed: u64) -> Result<Vec<(&'static str,
 }
 
 /// What the exact truth scores against the others.
-fn the_truth_itself(exact: &[Case], truths: &[(&'static str, Vec<Case>)], name: &str, seed: u64) -> Vec<Row> {
-    let row = |(truth, cases): &(&'static str, Vec<Case>)| {
-        let found = exact.iter().zip(cases).map(|(exact, case)| decided(exact, &case.truth)).collect();
+fn the_truth_itself(truths: &[UnderTruth], name: &str, seed: u64) -> Vec<Row> {
+    let row = |(truth, cases): &UnderTruth| {
+        let found = truths[0].1.iter().zip(cases).map(|(exact, case)| decided(exact, &case.truth)).collect();
         let keys = [("truth", (*truth).to_owned()), ("threshold", "its own".to_owned()), ("method", name.to_owned())];
         Row::new(seed, &keys).with_all(Trial::new(found).figures())
     };

@@ -25,7 +25,7 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
     let experiments: Vec<&Experiment> = if name == "all" { ALL.to_vec() } else { find(name).into_iter().collect() };
     interrupt::watch()?;
     let listener = Listener { quiet, start: Instant::now() };
-    let lab = Lab { folder: args.out.clone(), size, seeds: args.seeds, reporter: &listener };
+    let lab = Lab::new(args.out.clone(), size, &listener).seeds(args.seeds);
     for experiment in experiments {
         let outcome = lab.run(experiment).map_err(|error| match error {
             Error::Interrupted => Failure::interrupted(format!(
