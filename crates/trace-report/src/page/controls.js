@@ -5,7 +5,7 @@ class LogSlider {
   constructor({ id, label, unit, change }) {
     this.change = change;
     this.range = element("input", { type: "range", id, min: 0, max: 1000, step: 1, "aria-label": label });
-    this.number = element("input", { type: "number", id: `${id}-number`, step: "any", min: 0, "aria-label": `${label} in ${unit}` });
+    this.number = element("input", { type: "number", id: `${id}-number`, step: "any", min: 0, "aria-label": unit ? `${label} in ${unit}` : label });
     this.reset = element("button", { type: "button", class: "link", text: "reset", hidden: true, onclick: () => change(null) });
     this.bars = shape("svg", { class: "histogram", viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": "true" });
     this.note = element("span", { class: "field-note" });
@@ -130,7 +130,7 @@ function sequenceControls() {
     describe: (entry) => [element("span", { text: shorten(entry.id, 60) }), element("span", { class: "note", text: plural(entry.kept, "edge") })],
     choose: (index) => changeGraph({ index }),
   });
-  const slider = new LogSlider({ id: "threshold", label: "Threshold", unit: "nats", change: (threshold) => changeGraph({ threshold }) });
+  const slider = new LogSlider({ id: "threshold", label: "Threshold", unit: unit(), change: (threshold) => changeGraph({ threshold }) });
 
   const lag = (id, label) => element("select", { id, "aria-label": label });
   const lagFrom = lag("lag-from", "Smallest lag");
@@ -142,7 +142,7 @@ function sequenceControls() {
   lagFrom.addEventListener("change", changeLags);
   lagTo.addEventListener("change", changeLags);
 
-  const least = element("input", { type: "number", id: "least", min: 0, step: "any", value: 0, "aria-label": "Hide edges weaker than, in nats" });
+  const least = element("input", { type: "number", id: "least", min: 0, step: "any", value: 0, "aria-label": `Hide edges weaker than${unit() && `, in ${unit()}`}` });
   least.addEventListener("change", () => changeGraph({ least: Math.max(Number(least.value) || 0, 0) }));
   const effect = element("select", { id: "effect", "aria-label": "Kind of edge" },
     element("option", { value: "all", text: "promoting and inhibiting" }),

@@ -76,7 +76,7 @@ function showIntro() {
     [count(total.sequences), total.sequences === 1 ? "sequence" : "sequences"],
     [count(total.events), "events"],
     [count(types), "event types"],
-    [count(total.edges), `edges above ${significant(settings.threshold)} nats`],
+    [count(total.edges), `edges above ${significant(settings.threshold)} ${unit()}`.trim()],
   ];
   byId("figures").replaceChildren(...figures.map(([figure, label]) =>
     element("div", {}, element("dt", { text: label }), element("dd", { text: figure }))));
@@ -95,7 +95,8 @@ const ASSUMPTIONS = [
 ];
 
 const SETTINGS = [
-  ["threshold", "Threshold", (settings) => `${significant(settings.threshold)} nats (${settings.threshold_rule})`],
+  ["threshold", "Threshold", (settings) => `${significant(settings.threshold)} ${unit(settings)} (${settings.threshold_rule})`.replace("  ", " ")],
+  ["method", "Method", (settings) => settings.method],
   ["memory", "Largest lag tested", (settings) => `${settings.memory}`],
   ["intervention", "What is replaced", (settings) => (settings.intervention === "atomic" ? "the cause alone (atomic)" : "the cause and what follows it (staircase)")],
   ["proposal", "Replacements drawn from", (settings) => ({ uniform: "all types alike", unigram: "training frequencies", model: "the model's prediction" }[settings.proposal] || settings.proposal)],
@@ -110,12 +111,13 @@ const SETTINGS = [
 function showAbout() {
   const definition = ([term, words]) => element("div", {}, element("dt", { text: term }), element("dd", { text: words }));
   const settings = page.settings[0];
-  const shown = SETTINGS.filter(([name]) => name !== "history" || settings.context > 0);
+  const shown = SETTINGS.filter(([name]) => (name !== "history" || settings.context > 0) && (name !== "method" || settings.method));
   const keys = [["← →", "previous and next event"], ["↑ ↓", "strongest cause, strongest effect of the chosen event"], ["Home End", "first and last event"],
     ["/", "search"], ["+ −", "zoom the timeline"], ["Esc", "clear the choice, then the search"], ["[ ]", "previous and next sequence"]];
   const parts = [
     element("h2", { text: "What an edge says" }),
     element("p", { text: "An arc from one event to a later one says: replacing the first by another event, with everything else in the past as it was, changes the model's prediction of the second. Its strength is the mean change, a divergence in nats; an edge is drawn where it exceeds the threshold. Solid blue arcs promote: without the cause, the effect would have been less likely. Dashed orange arcs inhibit: the effect happened in spite of the cause. Positions count from 0." }),
+    settings.method && element("p", { class: "note", text: `This result was made by the method ${settings.method}, which the software is compared with: its strengths are the scores of that method, and the paragraph above does not hold for them.` }),
     element("h2", { text: "Root causes" }),
     element("p", { text: "Choosing an event shows the chains of promoting edges that lead to it from events which nothing promotes. Of all paths from such a root the page shows the one whose weakest edge is strongest, and ranks roots by that edge. Chains follow the threshold, not the filters." }),
     element("h2", { text: "What is assumed" }),

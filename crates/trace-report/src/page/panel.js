@@ -32,7 +32,7 @@ function edgeItem(pair, other) {
   const { sequence } = current;
   const item = element("li", { class: "edge-item", "data-pair": pair },
     element("div", { class: "edge-head" }, eventLink(other),
-      element("button", { type: "button", class: "link strength", title: "Show this edge", text: `${nats(sequence.strength[pair])} nats`, onclick: () => select({ pair }) })),
+      element("button", { type: "button", class: "link strength", title: "Show this edge", text: strengthWords(sequence.strength[pair]), onclick: () => select({ pair }) })),
     beforeAfter(sequence.probability[pair], sequence.replaced[pair], sequence.promotes(pair)),
     marks(pair));
   item.addEventListener("pointerenter", () => hoverPair(pair));
@@ -122,17 +122,17 @@ function chainItem(chain) {
   const steps = [element("li", { class: "root" }, eventLink(chain.root))];
   for (const pair of chain.pairs) {
     const [was, would] = percentages(sequence.probability[pair], sequence.replaced[pair]);
-    steps.push(element("li", { "data-pair": pair }, element("span", { class: "step", text: `${would} → ${was}, ${nats(sequence.strength[pair])} nats` }), eventLink(sequence.effect[pair])));
+    steps.push(element("li", { "data-pair": pair }, element("span", { class: "step", text: `${would} → ${was}, ${strengthWords(sequence.strength[pair])}` }), eventLink(sequence.effect[pair])));
   }
   return element("li", { class: "chain-item" },
-    element("p", { class: "note", text: `${plural(chain.pairs.length, "link")}, weakest ${nats(chain.weakest)} nats` }),
+    element("p", { class: "note", text: `${plural(chain.pairs.length, "link")}, weakest ${strengthWords(chain.weakest)}` }),
     element("ol", { class: "chain" }, ...steps));
 }
 
 function pairChosen(pair) {
   const { sequence } = current;
   const rows = [
-    ["Strength", `${nats(sequence.strength[pair])} ± ${nats(sequence.error[pair])} nats`],
+    ["Strength", `${nats(sequence.strength[pair])} ± ${strengthWords(sequence.error[pair])}`],
     ["Lag", plural(sequence.lag[pair], "event")],
     ["Log ratio", sequence.logRatio[pair].toFixed(2)],
     ["Replacements tried", count(sequence.particles[pair])],
@@ -212,7 +212,7 @@ function populationEdgeChosen(edge) {
     rows.push(["Score", edge.score.toFixed(2)], ["Mean log ratio", edge.logRatio.toFixed(2)], ["Places where it could act", count(edge.opportunities)],
       ["Sequences with such a place", count(edge.sequences)]);
   } else rows.push(["Sequences", count(edge.sequences)]);
-  rows.push(["Edges kept", count(edge.kept)], ["Mean strength", `${nats(edge.meanStrength)} nats`],
+  rows.push(["Edges kept", count(edge.kept)], ["Mean strength", strengthWords(edge.meanStrength)],
     ["Lags", Object.entries(edge.lags).map(([lag, times]) => `${lag} (${count(times)}×)`).join(", ") || "none kept"]);
   const places = occurrences(edge);
   return [
@@ -224,7 +224,7 @@ function populationEdgeChosen(edge) {
     places.length === 0 ? element("p", { class: "muted", text: "None of the sequences in this page." })
       : listOf(places.map(({ index, pair }) => element("li", { class: "starts" },
         element("button", { type: "button", class: "event-link", text: shorten(page.sequences[index].id, 40), onclick: () => openSequence(index, { pair }) }),
-        element("span", { class: "note", text: `${nats(sequenceAt(index).strength[pair])} nats` }))), 8),
+        element("span", { class: "note", text: strengthWords(sequenceAt(index).strength[pair]) }))), 8),
   ];
 }
 

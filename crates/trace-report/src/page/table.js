@@ -83,7 +83,7 @@ function sequenceTable() {
       { label: "Cause", key: (pair) => at().nameAt(at().cause[pair]), cell: (pair) => event(at().cause[pair]) },
       { label: "Effect", key: (pair) => at().nameAt(at().effect[pair]), cell: (pair) => event(at().effect[pair]) },
       { label: "Lag", number: true, title: "Events from cause to effect", key: (pair) => at().lag[pair], cell: (pair) => `${at().lag[pair]}` },
-      { label: "Strength", number: true, title: "Mean divergence in nats", key: (pair) => at().strength[pair],
+      { label: "Strength", number: true, title: unit() ? `Mean divergence in ${unit()}` : "Score of the method", key: (pair) => at().strength[pair],
         cell: (pair) => strengthCell(at().strength[pair], at().error[pair], maximum, at().promotes(pair) ? "promoting" : "despite") },
       { label: "± error", number: true, title: "Standard error of the strength as the draws show it", key: (pair) => at().error[pair], cell: (pair) => nats(at().error[pair]) },
       { label: "As it was", number: true, title: "Probability of the effect", key: (pair) => at().probability[pair], cell: (pair) => percent(at().probability[pair]) },
@@ -133,7 +133,7 @@ function populationTable() {
     { label: "Effect", key: (edge) => page.names[edge.effect], cell: (edge) => name(edge.effect) },
     first,
     { label: "Log ratio", number: true, title: "Mean over places", key: (edge) => edge.logRatio, cell: (edge) => edge.logRatio.toFixed(2) },
-    { label: "Strength", number: true, title: "Mean strength in nats", key: (edge) => edge.meanStrength, cell: (edge) => nats(edge.meanStrength) },
+    { label: "Strength", number: true, title: unit() ? `Mean strength in ${unit()}` : "Mean score of the method", key: (edge) => edge.meanStrength, cell: (edge) => nats(edge.meanStrength) },
     { label: "Edges", number: true, title: "Edges kept", key: (edge) => edge.kept, cell: (edge) => count(edge.kept) },
   ];
   if (population.scored) {

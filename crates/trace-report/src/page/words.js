@@ -24,6 +24,15 @@ function nats(number) {
   return number >= 10 ? number.toFixed(1) : number >= 0.01 ? number.toFixed(3) : significant(number, 2);
 }
 
+// What strengths are counted in: nats, unless they are the scores of a rival method that has no unit.
+function unit(settings = page.settings[0]) {
+  return settings && settings.method && settings.method !== "staircase" && settings.method !== "shapley" ? "" : "nats";
+}
+
+function strengthWords(number) {
+  return `${nats(number)} ${unit()}`.trim();
+}
+
 function percent(share, extra = 0) {
   const hundred = share * 100;
   if (hundred === 0) return `0${THIN}%`;
@@ -57,6 +66,9 @@ function sentence(sequence, pair) {
   const cause = shorten(sequence.nameAt(sequence.cause[pair]), 60);
   const effect = shorten(sequence.nameAt(sequence.effect[pair]), 60);
   const [was, would] = percentages(sequence.probability[pair], sequence.replaced[pair]);
+  if (sequence.settings.intervention === "none") {
+    return `The method ${sequence.settings.method} gives ${cause} at position ${sequence.cause[pair]} a score of ${strengthWords(sequence.strength[pair])} as a cause of ${effect}.`;
+  }
   const difference = sequence.replaced[pair] - sequence.probability[pair];
   const moved = was === would ? `stayed at ${was}` : `${difference < 0 ? "fallen" : "risen"} from ${was} to ${would}`;
   const place = `${cause} at position ${sequence.cause[pair]}`;
