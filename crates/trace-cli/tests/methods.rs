@@ -50,6 +50,9 @@ fn every_method_scores_the_same_pairs_and_can_be_evaluated() {
         assert!(scores["positions"]["auroc"].as_f64().unwrap() > 0.0, "{method}");
         let report = format!("report {method}.jsonl --out {method}.html -q");
         at.run(&report);
+        // Only where something was replaced are there ratios to score pairs of types by.
+        let scored = at.read(&format!("{method}.html")).contains(r#""scored":true"#);
+        assert_eq!(scored, ["trace", "staircase", "granger"].contains(&method), "{method}");
     }
     // A method that looks at the model beats one that guesses, in ranking pairs.
     let ranked = |method: &str| {

@@ -64,6 +64,11 @@ fn fixed() -> String {
 }
 
 impl ResultSettings {
+    /// Whether the method replaced events, and so compares probabilities with what they might have been.
+    pub fn gives_ratios(&self) -> bool {
+        self.intervention != "none"
+    }
+
     /// The settings of a plan.
     pub fn new(plan: &Plan) -> Self {
         let word = |word: &str| word.to_owned();

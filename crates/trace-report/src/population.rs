@@ -130,7 +130,7 @@ pub(crate) struct Merged {
     sequences: u64,
     /// Edges that were kept, by types.
     kept: BTreeMap<(EventName, EventName), KeptPair>,
-    /// All tested pairs, as long as all results hold theirs and were made alike.
+    /// All tested pairs, as long as all results hold theirs, with ratios of probabilities, and were made alike.
     scored: Scored,
 }
 
@@ -171,7 +171,12 @@ impl Merged {
             self.scored = Scored::Graph(Box::new(start));
         }
         match &mut self.scored {
-            Scored::Graph(known) if line.has_all_pairs() && known.1 == line.settings && known.2 == line.model => {
+            Scored::Graph(known)
+                if line.has_all_pairs()
+                    && line.settings.gives_ratios()
+                    && known.1 == line.settings
+                    && known.2 == line.model =>
+            {
                 add_result(&mut known.0, line, |position| line.events[position].0.clone());
             }
             _ => self.scored = Scored::Impossible,

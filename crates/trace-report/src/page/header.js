@@ -126,7 +126,7 @@ function showAbout() {
     population && element("h2", { text: "Across sequences" }),
     population && element("p", { text: population.scored
       ? `For every pair of types, the score is a lower confidence bound on the mean log ratio over all places where the cause stood before the effect, whether an edge was kept there or not. Pairs with a score above ${population.cut} and at least ${population.least} such places are drawn: seeing the cause multiplies the effect's probability by at least ${Math.exp(population.cut).toFixed(2)}.`
-      : "These results hold only the edges that were kept, so pairs of types are ranked by the number of sequences that have the edge. Results made with --all-pairs, or a population file, give a score that also counts the places where the edge was absent." }),
+      : `${settings.intervention === "none" ? `The method ${settings.method} gives no ratios of probabilities` : "These results hold only the edges that were kept"}, so pairs of types are ranked by the number of sequences that have the edge. Results made with --all-pairs, or a population file, give a score that also counts the places where the edge was absent.` }),
     element("h2", { text: "Settings of the run" }),
     page.settings.length > 1 && element("p", { class: "note", text: `Results of ${page.settings.length} different settings are in this page; these are the first.` }),
     element("dl", { class: "settings" }, ...shown.map(([, label, words]) => definition([label, words(settings)]))),
