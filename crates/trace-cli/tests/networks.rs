@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use support::Workplace;
+use support::{Workplace, json};
 
 const TRAIN: &str = "train process/events.jsonl --width 32 --layers 2 --batch 8 -q --checkpoint-seconds 0";
 
@@ -193,6 +193,28 @@ fn devices_that_this_build_does_not_have() {
     at.run(&format!("{TRAIN} --steps 5 --out model"));
     let said = at.refuse("discover process/events.jsonl --model model --out r.jsonl --device cuda");
     assert!(said.contains("--device cuda") && said.contains("feature"), "{said}");
+}
+
+#[test]
+fn heads_follow_the_width() {
+    let at = workplace();
+    for (flags, heads, head_width) in [
+        ("--size tiny", 4, 16),
+        ("--size tiny --width 48", 3, 16),
+        ("--size tiny --width 30", 3, 10),
+        ("--size tiny --heads 2", 2, 32),
+        ("--size base --width 64", 6, 32),
+        ("--size base --width 64 --head-width 8", 12, 8),
+    ] {
+        let name = flags.replace([' ', '-'], "");
+        at.run(&format!("train process/events.jsonl --layers 1 --steps 1 -q --out {name} {flags}"));
+        let config = json(&at.read(&format!("{name}/config.json")));
+        assert_eq!(
+            (&config["num_attention_heads"], &config["head_dim"]),
+            (&heads.into(), &head_width.into()),
+            "{flags}"
+        );
+    }
 }
 
 #[test]

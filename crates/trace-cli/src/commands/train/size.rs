@@ -69,10 +69,9 @@ fn heads(args: &TrainArgs, usual: &Shape, width: usize) -> anyhow::Result<(usize
         }
     };
     match args.backbone {
-        Backbone::Bert if !width.is_multiple_of(chosen.1) || count.is_some_and(|count| count * chosen.1 != width) => {
-            let given =
-                head_width.map_or_else(|| format!("--heads {}", chosen.0), |width| format!("--head-width {width}"));
-            Err(Failure::usage(format!("--width {width} with {given}: expected a width that heads share evenly")))
+        Backbone::Bert if !width.is_multiple_of(chosen.1) || !width.is_multiple_of(count.unwrap_or(1)) => {
+            let reason = format!("--width {width} with --heads {}: expected a width that heads share evenly", chosen.0);
+            Err(Failure::usage(reason))
         }
         Backbone::Llama if head_width.is_none() && (chosen.0 * chosen.1 < width || chosen.1 % 2 == 1) => {
             let reason = format!(
