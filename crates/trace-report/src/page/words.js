@@ -26,7 +26,7 @@ function nats(number) {
 
 // What strengths are counted in: nats, unless they are the scores of a rival method that has no unit.
 function unit(settings = page.settings[0]) {
-  return settings && settings.method && settings.method !== "staircase" && settings.method !== "shapley" ? "" : "nats";
+  return settings && settings.method && settings.method !== "shapley" ? "" : "nats";
 }
 
 function strengthWords(number) {
