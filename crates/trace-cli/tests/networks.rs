@@ -136,7 +136,7 @@ fn a_masked_model_is_trained_and_refused_where_a_next_event_is_needed() {
         assert!(said.contains(&format!("{means}: means nothing to --backbone bert")), "{said}");
     }
     let said = at.refuse("train process/events.jsonl --backbone bert --width 32 --heads 3 --out other");
-    assert!(said.contains("--width 32 with --heads 3: expected a width that heads share evenly"), "{said}");
+    assert!(said.contains("--width 32 with --heads 3: expected a number of heads that divides the width"), "{said}");
 }
 
 #[test]
@@ -203,12 +203,15 @@ fn heads_follow_the_width() {
         ("--size tiny --width 48", 3, 16),
         ("--size tiny --width 30", 3, 10),
         ("--size tiny --heads 2", 2, 32),
-        ("--size base --width 64", 6, 32),
-        ("--size base --width 64 --head-width 8", 12, 8),
+        ("--size base --width 64", 4, 20),
+        ("--size base --width 64 --head-width 8", 8, 8),
+        ("--size base --width 64 --head-width 20", 4, 20),
     ] {
         let name = flags.replace([' ', '-'], "");
         at.run(&format!("train process/events.jsonl --layers 1 --steps 1 -q --out {name} {flags}"));
         let config = json(&at.read(&format!("{name}/config.json")));
+        let width = config["hidden_size"].as_u64().unwrap();
+        assert_eq!(width % heads, 0, "Transformers loads it: {flags}");
         assert_eq!(
             (&config["num_attention_heads"], &config["head_dim"]),
             (&heads.into(), &head_width.into()),
@@ -224,7 +227,8 @@ fn flags_that_make_no_sense() {
         ("--backbone ngram --steps 5", "--steps: means nothing to --backbone ngram"),
         ("--order 3", "--order: means nothing to --backbone llama"),
         ("--backbone gru --heads 2", "--heads: means nothing to --backbone gru"),
-        ("--width 30 --heads 4", "each head an even part"),
+        ("--width 30 --heads 10", "each head an even part"),
+        ("--width 64 --heads 5 --head-width 16", "divides the width, as Transformers does"),
         ("--steps 0", "--steps: expected at least 1"),
         ("--minutes -1", "--minutes: -1 is out of range"),
         ("--minutes 1 --steps 3", "cannot be used with"),

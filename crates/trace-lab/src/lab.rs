@@ -9,7 +9,7 @@ use trace_report::figure::chart::{Chart, Scale as Axis, Series};
 use crate::experiments::Experiment;
 use crate::rows::Rows;
 use crate::stand::Worlds;
-use crate::{Error, Size};
+use crate::{Error, Scale, Size};
 
 /// Where experiments are run, and how large.
 pub struct Lab<'l> {
@@ -17,8 +17,8 @@ pub struct Lab<'l> {
     pub(crate) folder: PathBuf,
     /// The size of everything.
     pub(crate) size: Size,
-    /// The number of seeds, if not the size's own.
-    seeds: Option<u64>,
+    /// Its numbers, or others that were asked for.
+    pub(crate) scale: Scale,
     /// What is told while the work goes on.
     pub(crate) reporter: &'l dyn Report,
     pub(crate) worlds: Worlds,
@@ -52,13 +52,13 @@ pub struct Outcome {
 impl<'l> Lab<'l> {
     /// A laboratory of a size in a folder, which need not exist yet.
     pub fn new(folder: PathBuf, size: Size, reporter: &'l dyn Report) -> Self {
-        Self { folder, size, seeds: None, reporter, worlds: Worlds::default() }
+        Self { folder, size, scale: size.scale(), reporter, worlds: Worlds::default() }
     }
 
-    /// The same with another number of seeds than the size's own.
+    /// The same with other numbers than the size's own.
     #[must_use]
-    pub const fn seeds(mut self, seeds: Option<u64>) -> Self {
-        self.seeds = seeds;
+    pub const fn with_scale(mut self, scale: Scale) -> Self {
+        self.scale = scale;
         self
     }
 
@@ -79,8 +79,7 @@ impl<'l> Lab<'l> {
         self.check_record(experiment)?;
         let mut rows = Rows::open(&path("rows.jsonl"))?;
         let cells = (experiment.cells)(self.size);
-        let seeds = self.seeds.unwrap_or(self.size.scale().seeds);
-        for seed in 1..=seeds {
+        for seed in 1..=self.scale.seeds {
             for cell in &cells {
                 if rows.has(&cell.name, seed) {
                     continue;
@@ -98,11 +97,28 @@ impl<'l> Lab<'l> {
         Ok(Outcome { rows, table, files })
     }
 
+    /// What the command line needs to ask for this size and these numbers, but for the seeds.
+    fn flags(&self) -> String {
+        let usual = self.size.scale();
+        let mut flags = String::new();
+        if self.size != Size::Standard {
+            flags += &format!(" --{}", self.size.name());
+        }
+        if self.scale.events != usual.events {
+            flags += &format!(" --events {}", self.scale.events);
+        }
+        if self.scale.redundancy != usual.redundancy {
+            flags += &format!(" --redundancy {}", self.scale.redundancy);
+        }
+        flags
+    }
+
     /// Writes down what is about to be run, or refuses to mix it with something else.
     fn check_record(&self, experiment: &Experiment) -> Result<(), Error> {
         let path = self.folder.join(format!("{}.json", experiment.name));
-        let mut seeds = self.seeds.unwrap_or(self.size.scale().seeds);
-        let scale = format!("{:?}", self.size.scale());
+        let mut seeds = self.scale.seeds;
+        // More seeds may be added to a folder of results: they are listed apart.
+        let scale = format!("{:?}", Scale { seeds: self.size.scale().seeds, ..self.scale });
         if let Ok(text) = fs::read_to_string(&path) {
             let old: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
             let same = [("size", self.size.name()), ("scale", &scale), ("version", env!("CARGO_PKG_VERSION"))];
@@ -115,6 +131,7 @@ impl<'l> Lab<'l> {
             "experiment": experiment.name,
             "size": self.size.name(),
             "scale": scale,
+            "flags": self.flags(),
             "seeds": (1..=seeds).collect::<Vec<u64>>(),
             "version": env!("CARGO_PKG_VERSION"),
             "machine": machine(),

@@ -23,4 +23,4 @@ pub use error::Error;
 pub use lab::{Lab, Outcome, Report};
 pub use page::write_page;
 pub use rows::{Row, Rows};
-pub use size::Size;
+pub use size::{Scale, Size};

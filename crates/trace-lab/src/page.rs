@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::Error;
 use crate::experiments::{ALL, Experiment};
 use crate::rows::Rows;
-use crate::{Error, Size};
 
 /// Writes `results.md` into the folder of results, from what is finished there.
-pub fn write_page(folder: &Path, size: Size) -> Result<PathBuf, Error> {
+pub fn write_page(folder: &Path) -> Result<PathBuf, Error> {
     let mut text = String::from(
         "# Results\n\nEvery table and figure of the paper, run again. How it was done was fixed before: see the protocol. \
          A cell is the mean over seeds, ± its spread where there is more than one. Figures without a prefix are those of \
@@ -17,7 +17,7 @@ pub fn write_page(folder: &Path, size: Size) -> Result<PathBuf, Error> {
     for experiment in ALL {
         let rows = Rows::open(&folder.join(format!("{}.rows.jsonl", experiment.name)))?;
         if !rows.rows().is_empty() {
-            text += &section(experiment, &rows, size, &record(folder, experiment));
+            text += &section(experiment, &rows, &Record::read(folder, experiment));
         }
     }
     let path = folder.join("results.md");
@@ -25,21 +25,29 @@ pub fn write_page(folder: &Path, size: Size) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// What the experiment's record says of the machine.
-fn record(folder: &Path, experiment: &Experiment) -> String {
-    let text = fs::read_to_string(folder.join(format!("{}.json", experiment.name))).unwrap_or_default();
-    let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    record["machine"].as_str().unwrap_or("an unknown machine").to_owned()
+/// What was written down of how an experiment was run.
+struct Record {
+    machine: String,
+    flags: String,
 }
 
-fn section(experiment: &Experiment, rows: &Rows, size: Size, machine: &str) -> String {
-    let flag = match size {
-        Size::Standard => String::new(),
-        size => format!(" --{}", size.name()),
-    };
+impl Record {
+    fn read(folder: &Path, experiment: &Experiment) -> Self {
+        let text = fs::read_to_string(folder.join(format!("{}.json", experiment.name))).unwrap_or_default();
+        let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let part = |key: &str| record[key].as_str().map(str::to_owned);
+        Self {
+            machine: part("machine").unwrap_or_else(|| "an unknown machine".to_owned()),
+            flags: part("flags").unwrap_or_default(),
+        }
+    }
+}
+
+fn section(experiment: &Experiment, rows: &Rows, record: &Record) -> String {
+    let Record { machine, flags } = record;
     let seeds = rows.rows().iter().map(|row| row.seed).max().unwrap_or(0);
     let mut text = format!(
-        "\n## {}\n\n`trace bench {}{flag} --seeds {seeds}` on {machine}\n\nPaper: {}.\n\n{}\n\n",
+        "\n## {}\n\n`trace bench {}{flags} --seeds {seeds}` on {machine}\n\nPaper: {}.\n\n{}\n\n",
         experiment.title, experiment.name, experiment.paper, experiment.why
     );
     let table = rows.table(experiment.columns);

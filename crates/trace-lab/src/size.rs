@@ -14,7 +14,7 @@ pub enum Size {
 }
 
 /// The numbers behind a size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// Event types of the process that most experiments share.
     pub vocabulary: usize,
@@ -30,6 +30,8 @@ pub struct Scale {
     pub seeds: u64,
     /// Replacements tried for each cause.
     pub particles: usize,
+    /// How much of what happens next is settled by what happened, from 0 to 1, in every synthetic process.
+    pub redundancy: f64,
 }
 
 impl Size {
@@ -55,7 +57,7 @@ impl Size {
             Self::Mini => (24, 3, 16),
             _ => (64, 6, 128),
         };
-        Scale { vocabulary, events, length, memory, sequences, seeds, particles }
+        Scale { vocabulary, events, length, memory, sequences, seeds, particles, redundancy: 0.6 }
     }
 
     /// One of four values, by size.

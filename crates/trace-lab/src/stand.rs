@@ -192,7 +192,10 @@ impl Backbone {
 
     fn folder(self) -> String {
         match self {
-            Self::Network(_, shape) => format!("{}-{}x{}", self.name(), shape.layers, shape.width),
+            Self::Network(_, shape) => {
+                let Shape { layers, width, heads, head_width, feed_forward } = shape;
+                format!("{}-{layers}x{width}-h{heads}x{head_width}-f{feed_forward}", self.name())
+            }
             Self::Ngram => self.name().to_owned(),
         }
     }

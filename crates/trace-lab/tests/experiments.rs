@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trace_lab::experiments::{ALL, find};
-use trace_lab::{Error, Lab, Outcome, Report, Row, Size, write_page};
+use trace_lab::{Error, Lab, Outcome, Report, Row, Scale, Size, write_page};
 
 /// Says nothing, and stops after some questions.
 struct Silent {
@@ -118,7 +118,7 @@ fn every_experiment_points_the_right_way() {
     assert_eq!(value(&vehicle, &[("backbone", "llama")], "types"), 300.0);
     assert!(value(&vehicle, &[("backbone", "ngram")], "precision") > 0.3);
 
-    let page = std::fs::read_to_string(write_page(folder, Size::Mini).unwrap()).unwrap();
+    let page = std::fs::read_to_string(write_page(folder).unwrap()).unwrap();
     for experiment in ALL {
         assert!(page.contains(experiment.title) && page.contains(&format!("trace bench {} --mini", experiment.name)));
         let figure = std::fs::read_to_string(folder.join(format!("{}.svg", experiment.name))).unwrap();
@@ -151,4 +151,24 @@ fn results_of_another_size_are_not_mixed() {
     let lab = Lab::new(folder.path().to_owned(), Size::Quick, &reporter);
     let error = lab.run(find("particles").unwrap()).unwrap_err().to_string();
     assert!(error.contains("particles.json") && error.contains("another size"), "{error}");
+
+    let scale = Scale { redundancy: 0.5, ..Size::Mini.scale() };
+    let lab = Lab::new(folder.path().to_owned(), Size::Mini, &reporter).with_scale(scale);
+    let error = lab.run(find("particles").unwrap()).unwrap_err().to_string();
+    assert!(error.contains("another size"), "{error}");
+}
+
+/// Other numbers than the size's own reach the process and the training, and the page says how to ask for them.
+#[test]
+fn a_run_with_numbers_of_its_own_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let reporter = Silent::patient(usize::MAX);
+    let scale = Scale { events: 20_000, redundancy: 0.7, ..Size::Mini.scale() };
+    let lab = Lab::new(folder.path().to_owned(), Size::Mini, &reporter).with_scale(scale);
+    let outcome = lab.run(find("drops").unwrap()).unwrap();
+    assert!(outcome.rows.rows().iter().all(|row| row.value("events") == Some(20_000.0)));
+    let page = std::fs::read_to_string(write_page(folder.path()).unwrap()).unwrap();
+    assert!(page.contains("`trace bench drops --mini --events 20000 --redundancy 0.7 --seeds 1`"), "{page}");
+    let backbones = std::fs::read_dir(folder.path().join("backbones")).unwrap();
+    assert!(backbones.flatten().all(|entry| entry.file_name().to_string_lossy().contains("-r0.7-")));
 }

@@ -89,6 +89,12 @@ pub struct LabArgs {
     /// Processes, each with a backbone of its own, to take mean and spread over [default: by size]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seeds: Option<u64>,
+    /// Events that backbones of the synthetic process are trained on [default: by size]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub events: Option<usize>,
+    /// How much of what happens next the synthetic process settles, from 0 to 1 [default: 0.6]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    pub redundancy: Option<f64>,
 }
 
 #[derive(Debug, Args)]

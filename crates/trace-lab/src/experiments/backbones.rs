@@ -28,7 +28,7 @@ fn cells(_size: Size) -> Vec<Cell> {
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let mut recipe = base(lab, seed);
-    let usual = shape(lab.size, lab.size.scale().vocabulary);
+    let usual = shape(lab.size, lab.scale.vocabulary);
     // Recurrent layers cost more for their width than the attention of the usual shape.
     let narrow = Shape { width: usual.width / 2, ..usual };
     recipe.backbone = match cell.name.as_str() {
@@ -41,6 +41,6 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     recipe.marks = cell.name == "llama";
     let stand = Stand::new(lab, recipe)?;
     let row = Row::new(seed, &[("backbone", cell.name.clone())]);
-    let method = ours(lab, &*stand.model, lab.size.scale().memory, seed);
+    let method = ours(lab, &*stand.model, lab.scale.memory, seed);
     Ok(vec![measured(row, &stand, &method, &reported(lab, &stand)?)?.0])
 }

@@ -34,12 +34,15 @@ fn run(lab: &Lab<'_>, _cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, base(lab, seed))?;
     let cases = reported(lab, &stand)?;
     let mut rows = Vec::new();
-    for Milestone { step, model } in stand.along(lab)? {
+    let milestones = stand.along(lab)?;
+    let steps = milestones.last().map_or(1, |last| last.step);
+    for Milestone { step, model } in milestones {
         let Some(score) = stand.measure_epsilon_hat(&*model)? else { continue };
-        let trial = Trial::run(&ours(lab, &*model, lab.size.scale().memory, seed), &cases)?;
+        let trial = Trial::run(&ours(lab, &*model, lab.scale.memory, seed), &cases)?;
+        let events = stand.recipe.events as f64 * step as f64 / steps as f64;
         // The score is the place on the axis, so that seeds do not share places: each row stands for itself.
         let row = Row::new(seed, &[("epsilon_hat", format!("{score:.4}")), ("step", step.to_string())]);
-        rows.push(row.with_all(trial.figures()).with("epsilon_hat", score));
+        rows.push(row.with_all(trial.figures()).with("events", events).with("epsilon_hat", score));
     }
     Ok(rows)
 }

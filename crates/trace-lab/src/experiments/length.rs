@@ -40,7 +40,7 @@ fn cells(size: Size) -> Vec<Cell> {
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
-    let scale = lab.size.scale();
+    let scale = lab.scale;
     let stand = Stand::new(lab, base(lab, seed))?;
     let length = cell.value as usize;
     let sequences = stand.reported((scale.sequences / 2).max(2), length);

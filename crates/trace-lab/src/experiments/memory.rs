@@ -33,7 +33,7 @@ fn cells(size: Size) -> Vec<Cell> {
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let memory = cell.value as usize;
-    let stand = Stand::new(lab, recipe(lab, lab.size.scale().vocabulary, memory, DECAY, seed))?;
+    let stand = Stand::new(lab, recipe(lab, lab.scale.vocabulary, memory, DECAY, seed))?;
     let row = Row::new(seed, &[("memory", cell.name.clone())]);
     let method = ours(lab, &*stand.model, memory, seed);
     Ok(vec![measured(row, &stand, &method, &reported(lab, &stand)?)?.0])

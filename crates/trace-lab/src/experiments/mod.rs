@@ -110,10 +110,9 @@ const COLUMNS: &[&str] = &[
     "recall_lag_1",
     "recall_lag_2",
     "recall_later",
+    "events",
     "epsilon_hat",
 ];
-/// Redundancy of all synthetic processes.
-const REDUNDANCY: f64 = 0.6;
 
 /// Cells named by a number.
 fn numbered(values: &[f64]) -> Vec<Cell> {
@@ -124,22 +123,22 @@ fn numbered(values: &[f64]) -> Vec<Cell> {
 fn shape(size: Size, vocabulary: usize) -> Shape {
     match size {
         Size::Mini => Shape { layers: 1, width: 32, heads: 2, head_width: 16, feed_forward: 32 },
-        _ if vocabulary <= 250 => Shape { width: 256, heads: 12, feed_forward: 128, ..Shape::BASE },
+        _ if vocabulary <= 250 => Shape { width: 256, heads: 16, feed_forward: 128, ..Shape::BASE },
         _ => Shape::BASE,
     }
 }
 
 /// A synthetic process with a LLaMA of the usual shape.
 fn recipe(lab: &Lab<'_>, vocabulary: usize, memory: usize, decay: f64, seed: u64) -> Recipe {
-    let scale = lab.size.scale();
-    let world = WorldSpec::Scm(ProcessSpec { vocabulary, memory, redundancy: REDUNDANCY, decay, seed });
+    let scale = lab.scale;
+    let world = WorldSpec::Scm(ProcessSpec { vocabulary, memory, redundancy: scale.redundancy, decay, seed });
     let backbone = Backbone::Network(Trainee::Llama, shape(lab.size, vocabulary));
     Recipe { world, length: scale.length, backbone, events: scale.events, marks: false }
 }
 
 /// What most experiments share.
 fn base(lab: &Lab<'_>, seed: u64) -> Recipe {
-    let scale = lab.size.scale();
+    let scale = lab.scale;
     Recipe { marks: true, ..recipe(lab, scale.vocabulary, scale.memory, 1.0, seed) }
 }
 
@@ -147,7 +146,7 @@ fn base(lab: &Lab<'_>, seed: u64) -> Recipe {
 fn ours<'m>(lab: &Lab<'_>, model: &'m dyn DensityModel, memory: usize, seed: u64) -> Discovery<'m> {
     Discovery::new(model)
         .proposal(Proposal::Uniform)
-        .particles(lab.size.scale().particles)
+        .particles(lab.scale.particles)
         .memory(memory)
         .threshold(OURS)
         .seed(seed)
@@ -155,7 +154,7 @@ fn ours<'m>(lab: &Lab<'_>, model: &'m dyn DensityModel, memory: usize, seed: u64
 
 /// Sequences to report, with their exact truth.
 fn reported(lab: &Lab<'_>, stand: &Stand) -> Result<Vec<Case>, Error> {
-    Ok(stand.cases(stand.reported(lab.size.scale().sequences, stand.recipe.length), TruthSpec::EXACT)?)
+    Ok(stand.cases(stand.reported(lab.scale.sequences, stand.recipe.length), TruthSpec::EXACT)?)
 }
 
 /// Runs a method and puts everything that is measured of it into a row.
@@ -163,7 +162,7 @@ fn measured(row: Row, stand: &Stand, method: &dyn Method, cases: &[Case]) -> Res
     let start = Instant::now();
     let trial = Trial::run(method, cases)?;
     let seconds = start.elapsed().as_secs_f64();
-    let mut row = row.with_all(trial.figures());
+    let mut row = row.with_all(trial.figures()).with("events", stand.recipe.events as f64);
     if let Some(score) = stand.epsilon_hat() {
         row = row.with("epsilon_hat", score);
     }

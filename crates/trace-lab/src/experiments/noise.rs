@@ -33,7 +33,7 @@ fn cells(size: Size) -> Vec<Cell> {
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
-    let scale = lab.size.scale();
+    let scale = lab.scale;
     let stand = Stand::new(lab, base(lab, seed))?;
     let clean = stand.reported(scale.sequences, scale.length);
     let noisy: Vec<_> = clean.iter().map(|clean| with_noise(clean, cell.value, scale.vocabulary, seed)).collect();

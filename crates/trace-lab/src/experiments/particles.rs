@@ -34,7 +34,7 @@ fn cells(size: Size) -> Vec<Cell> {
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, base(lab, seed))?;
     let particles = if cell.value.is_nan() { Particles::Auto } else { Particles::Fixed(cell.value as usize) };
-    let method = ours(lab, &*stand.model, lab.size.scale().memory, seed).particles(particles);
+    let method = ours(lab, &*stand.model, lab.scale.memory, seed).particles(particles);
     let row = Row::new(seed, &[("particles", cell.name.clone())]);
     Ok(vec![measured(row, &stand, &method, &reported(lab, &stand)?)?.0])
 }

@@ -35,7 +35,7 @@ fn cells(size: Size) -> Vec<Cell> {
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = vocabulary::stand(lab, cell, seed)?;
     let cases = reported(lab, &stand)?;
-    let ours = ours(lab, &*stand.model, lab.size.scale().memory, seed);
+    let ours = ours(lab, &*stand.model, lab.scale.memory, seed);
     let mut rows = Vec::new();
     for (name, method) in [("trace", ours), ("staircase", ours.intervention(Intervention::Staircase))] {
         let trial = Trial::run(&method, &cases)?;

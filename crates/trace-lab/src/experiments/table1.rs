@@ -67,7 +67,7 @@ fn method_of(cell: &Cell) -> Option<(Kind, Divergence)> {
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, base(lab, seed))?;
-    let scale = lab.size.scale();
+    let scale = lab.scale;
     let reported = truths(&stand, &stand.reported(scale.sequences, scale.length), seed)?;
     let Some((kind, divergence)) = method_of(cell) else {
         return Ok(the_truth_itself(&reported, &cell.name, seed));
@@ -148,7 +148,7 @@ fn with_method(
     seed: u64,
     body: &mut Body<'_>,
 ) -> Result<Vec<Row>, Error> {
-    let scale = lab.size.scale();
+    let scale = lab.scale;
     let span = Span { memory: Memory::Lags(scale.memory), context: 0 };
     let model = &*stand.model;
     let discovery = ours(lab, model, scale.memory, seed).divergence(divergence);

@@ -29,7 +29,7 @@ fn cells(_size: Size) -> Vec<Cell> {
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, base(lab, seed))?;
     let staircase = cell.name == "staircase";
-    let mut method = ours(lab, &*stand.model, lab.size.scale().memory, seed);
+    let mut method = ours(lab, &*stand.model, lab.scale.memory, seed);
     if staircase {
         method = method.intervention(Intervention::Staircase);
     }

@@ -37,7 +37,7 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let backbone = if cell.name == "ngram" { Backbone::Ngram } else { Backbone::Network(Trainee::Llama, shape) };
     let recipe = Recipe { world: WorldSpec::Fleet { types, seed }, length, backbone, events, marks: false };
     let stand = Stand::new(lab, recipe)?;
-    let sequences = stand.reported(lab.size.scale().sequences, length);
+    let sequences = stand.reported(lab.scale.sequences, length);
     let count = sequences.len();
     // Exact up to what enumeration allows, and by many draws above.
     let draws = if types <= 2000 { Particles::All } else { Particles::Fixed(512) };
@@ -45,7 +45,7 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     // Most types are rare: a uniform draw is one that the model has hardly seen.
     let method = trace_core::Discovery::new(&*stand.model)
         .proposal(Proposal::Unigram)
-        .particles(lab.size.scale().particles)
+        .particles(lab.scale.particles)
         .memory(MEMORY)
         .threshold(OURS)
         .seed(seed);

@@ -1,6 +1,6 @@
 //! More and more event types.
 
-use super::{Axis, Cell, Experiment, Plot, measured, numbered, ours, recipe, reported};
+use super::{Axis, COLUMNS, Cell, Experiment, Plot, measured, numbered, ours, recipe, reported};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::{Recipe, Stand};
@@ -14,18 +14,7 @@ pub const VOCABULARY: Experiment = Experiment {
           far as the size of the run allows (`events`). What a model has not learnt is missed: the later lags first.",
     cells,
     run,
-    columns: &[
-        "f1",
-        "precision",
-        "recall",
-        "shd",
-        "positions_f1",
-        "recall_lag_1",
-        "recall_lag_2",
-        "recall_later",
-        "events",
-        "epsilon_hat",
-    ],
+    columns: COLUMNS,
     plot: Plot {
         x: "vocabulary",
         axis: Axis::Logarithmic,
@@ -52,16 +41,16 @@ const EVENTS_A_PAIR: usize = 2;
 /// The stand of one vocabulary: trained on no fewer events than the others of its size, and on more where there are more
 /// pairs of types to see, up to a limit of time.
 pub(super) fn stand(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Stand, Error> {
-    let scale = lab.size.scale();
+    let scale = lab.scale;
     let vocabulary = cell.value as usize;
-    let most = lab.size.pick(scale.events, scale.events, 8_000_000, 24_000_000);
+    let most = lab.size.pick(scale.events, scale.events, 8_000_000, 24_000_000).max(scale.events);
     let events = (EVENTS_A_PAIR * vocabulary * vocabulary).clamp(scale.events, most);
     Stand::new(lab, Recipe { events, ..recipe(lab, vocabulary, scale.memory, 1.0, seed) })
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = stand(lab, cell, seed)?;
-    let row = Row::new(seed, &[("vocabulary", cell.name.clone())]).with("events", stand.recipe.events as f64);
-    let method = ours(lab, &*stand.model, lab.size.scale().memory, seed);
+    let row = Row::new(seed, &[("vocabulary", cell.name.clone())]);
+    let method = ours(lab, &*stand.model, lab.scale.memory, seed);
     Ok(vec![measured(row, &stand, &method, &reported(lab, &stand)?)?.0])
 }

@@ -244,8 +244,9 @@ impl Architecture for Llama {
     /// Every event starts with the same number in its first place, and the heads of the first layer turn it into a
     /// look back: as many as it takes to carry a whole row at the event before the last and, less, at those beside it, the
     /// others further and further back. What they see they pass on unchanged, so that what is learnt of an event that has
-    /// just happened holds for one that happened a little earlier too, until training finds out where it does not. Deeper
-    /// layers start by adding nothing.
+    /// just happened holds for one that happened a little earlier too, until training finds out where it does not. All
+    /// else starts by saying nothing, as anything random would only have to be unlearnt: where these heads look depends on
+    /// no event, and feed-forward and deeper layers add nothing.
     fn begin(&self, weights: &mut [f32]) {
         let width = self.config.width;
         for row in weights[self.embedding.clone()].chunks_exact_mut(width) {
@@ -255,6 +256,7 @@ impl Architecture for Llama {
         let seen = CONSTANT / (EMBEDDED * EMBEDDED + CONSTANT * CONSTANT / width as f32).sqrt();
         for layer in &self.layers {
             weights[layer.out.clone()].fill(0.0);
+            weights[layer.down.clone()].fill(0.0);
         }
         let Some(layer) = self.layers.first() else { return };
         let Heads { queries, keys, width: head_width } = self.heads;
@@ -265,10 +267,16 @@ impl Architecture for Llama {
         let half = head_width / 2;
         let (query_rows, rest) = weights[layer.qkv.clone()].split_at_mut(queries * head_width * width);
         let (key_rows, value_rows) = rest.split_at_mut(keys * head_width * width);
+        // Keys that no query asks for yet may stay random: that is what queries can learn from.
+        query_rows.fill(0.0);
         for head in 0..queries {
             let key = of_query(head);
             for (i, (query, size)) in self.rotary.look_back(looks_back(key), MARGIN).into_iter().enumerate() {
-                let set = |at: usize, value: f32, table: &mut [f32]| table[at * width] = value / seen;
+                let set = |at: usize, value: f32, table: &mut [f32]| {
+                    let row = &mut table[at * width..][..width];
+                    row.fill(0.0);
+                    row[0] = value / seen;
+                };
                 set(head * head_width + i, query.0, query_rows);
                 set(head * head_width + half + i, query.1, query_rows);
                 set(key * head_width + i, size, key_rows);

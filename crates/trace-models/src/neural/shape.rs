@@ -45,7 +45,7 @@ pub struct Shape {
     pub layers: usize,
     /// Numbers in a hidden row.
     pub width: usize,
-    /// Attention heads.
+    /// Attention heads. Transformers wants their number to divide the width, whatever they are wide.
     pub heads: usize,
     /// Numbers in a head; even.
     pub head_width: usize,
@@ -59,7 +59,7 @@ impl Shape {
     /// For corpora of some hundred thousand events.
     pub const SMALL: Self = Self { layers: 2, width: 128, heads: 4, head_width: 32, feed_forward: 256 };
     /// For millions of events: shallow, and wide enough to tell a thousand types apart.
-    pub const BASE: Self = Self { layers: 1, width: 512, heads: 20, head_width: 32, feed_forward: 256 };
+    pub const BASE: Self = Self { layers: 1, width: 512, heads: 32, head_width: 20, feed_forward: 256 };
     /// For those who have more time.
     pub const LARGE: Self = Self { layers: 4, width: 512, heads: 8, head_width: 64, feed_forward: 1024 };
 
@@ -75,19 +75,19 @@ impl Shape {
         }
     }
 
-    /// Heads beyond those that a row has room for.
-    pub const fn further_heads(&self) -> usize {
-        self.heads.saturating_sub(self.width / self.head_width)
+    /// The usual number of heads for another width.
+    pub const fn heads_for(&self, width: usize) -> Option<usize> {
+        let part = self.width / self.heads;
+        if width.is_multiple_of(part) { Some(width / part) } else { None }
     }
 
-    /// A masked encoder of this shape over `types` event types and a mask token, with as many heads as its width has room
-    /// for.
+    /// A masked encoder of this shape over `types` event types and a mask token: its heads share the width.
     pub const fn encoder(self, types: usize, length: usize) -> NetworkConfig {
         NetworkConfig::Bert(BertConfig {
             tokens: types + 1,
             width: self.width,
             layers: self.layers,
-            heads: self.width / self.head_width,
+            heads: self.heads,
             feed_forward: self.feed_forward,
             positions: length,
             token_types: 1,
@@ -129,6 +129,19 @@ impl Shape {
                 tied: false,
                 trained_length: length,
             }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_shapes_are_such_as_transformers_takes() {
+        for shape in [Shape::TINY, Shape::SMALL, Shape::BASE, Shape::LARGE] {
+            assert!(shape.width.is_multiple_of(shape.heads) && shape.head_width.is_multiple_of(2), "{shape:?}");
+            assert!(shape.heads * shape.head_width >= shape.width, "a whole row can be passed on: {shape:?}");
         }
     }
 }

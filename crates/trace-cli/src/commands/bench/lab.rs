@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use trace_lab::experiments::{ALL, Experiment, find};
-use trace_lab::{Error, Lab, Report, Size, write_page};
+use trace_lab::{Error, Lab, Report, Scale, Size, write_page};
 
 use super::peak_bytes;
 use crate::cli::LabArgs;
@@ -12,6 +12,9 @@ use crate::interrupt;
 use crate::progress::say;
 use crate::table;
 
+/// Fewer events than this are no training.
+const LEAST_EVENTS: usize = 10_000;
+
 pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
     let size = match args {
         LabArgs { mini: true, .. } => Size::Mini,
@@ -19,13 +22,11 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
         LabArgs { full: true, .. } => Size::Full,
         _ => Size::Standard,
     };
-    if args.seeds == Some(0) {
-        return Err(Failure::usage("--seeds: expected at least 1"));
-    }
+    let scale = scale(name, args, size)?;
     let experiments: Vec<&Experiment> = if name == "all" { ALL.to_vec() } else { find(name).into_iter().collect() };
     interrupt::watch()?;
     let listener = Listener { quiet, start: Instant::now() };
-    let lab = Lab::new(args.out.clone(), size, &listener).seeds(args.seeds);
+    let lab = Lab::new(args.out.clone(), size, &listener).with_scale(scale);
     for experiment in experiments {
         let outcome = lab.run(experiment).map_err(|error| match error {
             Error::Interrupted => Failure::interrupted(format!(
@@ -42,9 +43,38 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
         let files: Vec<String> = outcome.files.iter().map(|file| file.display().to_string()).collect();
         println!("\npaper: {}\nwritten: {}\n", experiment.paper, files.join(", "));
     }
-    let page = write_page(&args.out, size)?;
+    let page = write_page(&args.out)?;
     say(quiet, format_args!("{}: {:.0} s in all", page.display(), listener.start.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// The numbers of a size, and what was asked for instead of them.
+fn scale(name: &str, args: &LabArgs, size: Size) -> anyhow::Result<Scale> {
+    let mut scale = size.scale();
+    if let Some(seeds) = args.seeds {
+        if seeds == 0 {
+            return Err(Failure::usage("--seeds: expected at least 1"));
+        }
+        scale.seeds = seeds;
+    }
+    // One of all has a fleet of its own, whose results could not be asked for again by what they would say.
+    if ["all", "vehicle"].contains(&name) && (args.events.is_some() || args.redundancy.is_some()) {
+        let reason = "--events and --redundancy are of the synthetic process: name an experiment on it";
+        return Err(Failure::usage(format!("{reason}, not `{name}`")));
+    }
+    if let Some(events) = args.events {
+        if events < LEAST_EVENTS {
+            return Err(Failure::usage(format!("--events: expected at least {LEAST_EVENTS}")));
+        }
+        scale.events = events;
+    }
+    if let Some(redundancy) = args.redundancy {
+        if !(redundancy > 0.0 && redundancy < 1.0) {
+            return Err(Failure::usage("--redundancy: expected a number between 0 and 1"));
+        }
+        scale.redundancy = redundancy;
+    }
+    Ok(scale)
 }
 
 /// Tells progress on standard error, and when to stop.

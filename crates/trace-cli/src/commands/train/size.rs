@@ -56,30 +56,29 @@ fn heads(args: &TrainArgs, usual: &Shape, width: usize) -> anyhow::Result<(usize
     let chosen = match (count, head_width) {
         (Some(count), Some(head_width)) => (count, head_width),
         (Some(count), None) => (count, width / count),
-        // As many as fit, and as many more as usual.
-        (None, Some(head_width)) => (width.div_ceil(head_width) + usual.further_heads(), head_width),
-        (None, None) if width.is_multiple_of(usual.head_width) => {
-            (width / usual.head_width + usual.further_heads(), usual.head_width)
+        // As many as carry a whole row, or a few more.
+        (None, Some(head_width)) => {
+            let divides = |count: &usize| width.is_multiple_of(*count);
+            ((width.div_ceil(head_width)..=width).find(divides).unwrap_or(width), head_width)
         }
-        // A width of the user's own that usual heads do not fit.
-        (None, None) => {
-            let fit = |count: &usize| width.is_multiple_of(count * 2);
-            let count = (1..=usual.heads).rev().find(fit).unwrap_or(1);
-            (count, width / count)
-        }
+        (None, None) => match usual.heads_for(width) {
+            Some(count) => (count, usual.head_width),
+            // A width of the user's own that usual heads do not fit.
+            None => {
+                let fit = |count: &usize| width.is_multiple_of(count * 2);
+                let count = (1..=usual.heads).rev().find(fit).unwrap_or(1);
+                (count, width / count)
+            }
+        },
     };
+    let (heads, each) = chosen;
     match args.backbone {
-        Backbone::Bert if !width.is_multiple_of(chosen.1) || !width.is_multiple_of(count.unwrap_or(1)) => {
-            let reason = format!("--width {width} with --heads {}: expected a width that heads share evenly", chosen.0);
-            Err(Failure::usage(reason))
-        }
-        Backbone::Llama if head_width.is_none() && (chosen.0 * chosen.1 < width || chosen.1 % 2 == 1) => {
-            let reason = format!(
-                "--width {width} with --heads {}: expected a width that gives each head an even part, or --head-width",
-                chosen.0
-            );
-            Err(Failure::usage(reason))
-        }
+        Backbone::Llama | Backbone::Bert if !width.is_multiple_of(heads) => Err(Failure::usage(format!(
+            "--width {width} with --heads {heads}: expected a number of heads that divides the width, as Transformers does"
+        ))),
+        Backbone::Llama if each % 2 == 1 => Err(Failure::usage(format!(
+            "--width {width} with --heads {heads}: expected a width that gives each head an even part, or --head-width"
+        ))),
         _ => Ok(chosen),
     }
 }
