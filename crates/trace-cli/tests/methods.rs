@@ -101,6 +101,22 @@ fn what_means_nothing_to_a_method_is_refused() {
 }
 
 #[test]
+fn numbers_that_make_no_experiment() {
+    let at = Workplace::new();
+    for (options, word) in [
+        ("drops --seeds 0", "--seeds: expected at least 1"),
+        ("drops --events 5", "--events: expected at least 10000"),
+        ("drops --redundancy 1.5", "--redundancy: expected a number between 0 and 1"),
+        ("drops --redundancy nan", "--redundancy: expected a number between 0 and 1"),
+        ("vehicle --events 50000", "name an experiment on it, not `vehicle`"),
+        ("all --redundancy 0.5", "name an experiment on it, not `all`"),
+    ] {
+        let said = at.refuse(&format!("bench {options} --mini --out results"));
+        assert!(said.contains(word), "{options}: {said}");
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_hold_results_is_refused() {
     let at = Workplace::new();
     at.write("file", "");
