@@ -445,3 +445,51 @@ impl Trainable for Llama {
         d_x
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where a fresh head looks depends on no event, yet every pair of its numbers can learn to; nothing else speaks.
+    #[test]
+    fn a_fresh_network_is_quiet() {
+        let config = LlamaConfig {
+            tokens: 9,
+            width: 32,
+            layers: 2,
+            heads: 2,
+            key_heads: 2,
+            head_width: 20,
+            feed_forward: 8,
+            rope_theta: 10_000.0,
+            norm_epsilon: 1e-5,
+            tied: false,
+            trained_length: 8,
+        };
+        let llama = Llama::new(config);
+        let mut weights = llama.layout.draw(3);
+        llama.begin(&mut weights);
+        let rows: Vec<&[f32]> = weights[llama.layers[0].qkv.clone()].chunks_exact(32).collect();
+        let (queries, keys) = (&rows[..40], &rows[40..80]);
+        let of_events = |row: &[f32]| row[1..].iter().any(|weight| *weight != 0.0);
+        assert!(!queries.iter().any(|row| of_events(row)), "no query depends on the event");
+        let (mut asked, mut free) = (0, 0);
+        for head in 0..2 {
+            for i in 0..10 {
+                let pair = [head * 20 + i, head * 20 + 10 + i];
+                if pair.iter().any(|row| queries[*row][0] != 0.0) {
+                    assert!(!pair.iter().any(|row| of_events(keys[*row])), "what is asked for is the distance");
+                    assert!(keys[pair[0]][0] > 0.0);
+                    asked += 1;
+                } else {
+                    assert!(pair.iter().all(|row| of_events(keys[*row])), "queries can learn to ask for it");
+                    free += 1;
+                }
+            }
+        }
+        assert_eq!((asked, free), (10, 10));
+        let silent = |range: &Range<usize>| weights[range.clone()].iter().all(|weight| *weight == 0.0);
+        assert!(llama.layers.iter().all(|layer| silent(&layer.down)) && silent(&llama.layers[1].out));
+        assert!(!silent(&llama.layers[0].out), "the first layer passes on what its heads see");
+    }
+}
