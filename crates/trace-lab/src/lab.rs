@@ -30,8 +30,7 @@ pub trait Report: Sync {
     fn say(&self, line: &str);
     /// Whether to stop.
     fn stop(&self) -> bool;
-    /// Runs some work and tells the most memory, in bytes, that it took beyond what was held before, where the system
-    /// tells.
+    /// Runs some work and tells the most memory, in bytes, that the program held meanwhile, where the system tells.
     fn peak_of(&self, work: &mut dyn FnMut()) -> Option<u64> {
         work();
         None

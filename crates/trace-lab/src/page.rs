@@ -12,7 +12,8 @@ pub fn write_page(folder: &Path) -> Result<PathBuf, Error> {
     let mut text = String::from(
         "# Results\n\nEvery table and figure of the paper, run again. How it was done was fixed before: see the protocol. \
          A cell is the mean over seeds, ± its spread where there is more than one. Figures without a prefix are those of \
-         the summary graph (pairs of types); `positions` are pairs of positions.\n",
+         the summary graph (pairs of types); `positions` are pairs of positions; `megabytes` is the most that the program \
+         held meanwhile, with all that it keeps for other experiments.\n",
     );
     for experiment in ALL {
         let rows = Rows::open(&folder.join(format!("{}.rows.jsonl", experiment.name)))?;

@@ -14,7 +14,7 @@ pub enum Size {
 }
 
 /// The numbers behind a size.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// Event types of the process that most experiments share.
     pub vocabulary: usize,

@@ -2,7 +2,7 @@
 
 use trace_models::neural::shape::{Shape, Trainee};
 
-use super::{Axis, COLUMNS, Cell, Experiment, Plot, base, measured, ours, reported, shape};
+use super::{Axis, COLUMNS, Cell, Experiment, Ground, Plot, base, measured, ours, reported, shape};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::{Backbone, Stand};
@@ -10,6 +10,7 @@ use crate::{Error, Size};
 
 pub const BACKBONES: Experiment = Experiment {
     name: "backbones",
+    ground: Ground::Synthetic,
     title: "Different backbones at equal data",
     paper: "LLaMA only; the claim is that any autoregressive model holds the graph",
     why: "Networks of different architectures come close to each other at equal data; counts of n-grams find more false edges.",

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use trace_core::Position;
 
-use super::{Axis, Cell, Experiment, Plot, base, measured, numbered, ours};
+use super::{Axis, Cell, Experiment, Ground, Plot, base, measured, numbered, ours};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::{Stand, with_drops};
@@ -12,6 +12,7 @@ use crate::{Error, Size};
 
 pub const DROPS: Experiment = Experiment {
     name: "drops",
+    ground: Ground::Synthetic,
     title: "Accuracy where a share of events is missing",
     paper: "robust to dropping less than 20 % of the events; scores fall quickly beyond",
     why: "The truth is that of the complete sequence, between events that are left: a cause that loses the event between \

@@ -1,6 +1,6 @@
 //! Checkpoints along one training: how good must a model be?
 
-use super::{Axis, COLUMNS, Cell, Experiment, Plot, base, ours, reported};
+use super::{Axis, COLUMNS, Cell, Experiment, Ground, Plot, base, ours, reported};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::{Milestone, Stand};
@@ -9,6 +9,7 @@ use crate::{Error, Size};
 
 pub const EPSILON: Experiment = Experiment {
     name: "epsilon",
+    ground: Ground::Synthetic,
     title: "Accuracy along training",
     paper: "a phase transition at an oracle score of about 0.1; precision above 0.95 throughout",
     why: "Ours needs no transition to be precise: a model that has not learnt an influence gives it no strength, so that \

@@ -2,7 +2,7 @@
 
 use trace_core::{Error as CoreError, Memory};
 
-use super::{Axis, Cell, Experiment, Plot, base, measured, numbered, ours};
+use super::{Axis, Cell, Experiment, Ground, Plot, base, measured, numbered, ours};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::Stand;
@@ -11,6 +11,7 @@ use crate::{Error, Size};
 
 pub const LENGTH: Experiment = Experiment {
     name: "length",
+    ground: Ground::Synthetic,
     title: "Accuracy and memory over the length of the sequence",
     paper: "precision about 0.95 beyond the training length of 64 and memory linear in L for the sparse variant; \
             quadratic for the full one",

@@ -1,6 +1,6 @@
 //! Processes that look further and further back.
 
-use super::{Axis, COLUMNS, Cell, Experiment, Plot, measured, numbered, ours, recipe, reported};
+use super::{Axis, COLUMNS, Cell, Experiment, Ground, Plot, measured, numbered, ours, recipe, reported};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::Stand;
@@ -11,6 +11,7 @@ const DECAY: f64 = 0.1;
 
 pub const MEMORY: Experiment = Experiment {
     name: "memory",
+    ground: Ground::Synthetic,
     title: "Accuracy over the memory of the process",
     paper: "F1 above 0.8 up to m = 20, falling towards m = 48",
     why: "Influence fades by e^-0.1 a lag here, so that distant causes are nearly as strong as near ones. The more lags \

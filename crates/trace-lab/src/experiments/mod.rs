@@ -35,6 +35,8 @@ use crate::{Error, Size};
 pub struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
+    /// What it runs on.
+    pub ground: Ground,
     /// What it shows.
     pub title: &'static str,
     /// What the paper reports.
@@ -51,6 +53,15 @@ pub struct Experiment {
     pub plot: Plot,
     /// What else its rows say, in a sentence.
     pub note: Option<fn(&Rows) -> Option<String>>,
+}
+
+/// What an experiment runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// The synthetic process, whose redundancy and number of events may be chosen.
+    Synthetic,
+    /// The named vehicle fleet, which has its own.
+    Fleet,
 }
 
 /// A part of an experiment.

@@ -1,6 +1,6 @@
 //! Events recorded wrongly.
 
-use super::{Axis, Cell, Experiment, OURS, Plot, base, measured, numbered, ours};
+use super::{Axis, Cell, Experiment, Ground, OURS, Plot, base, measured, numbered, ours};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::{Stand, with_noise};
@@ -10,6 +10,7 @@ use crate::{Error, Size};
 
 pub const NOISE: Experiment = Experiment {
     name: "noise",
+    ground: Ground::Synthetic,
     title: "Accuracy where a share of events is replaced by random ones",
     paper: "precision above 0.8 with 40 % of the context replaced; recall falls",
     why: "Two truths: `what happened` holds the edges of the sequence before it was disturbed, which a replaced event \

@@ -2,7 +2,7 @@
 
 use trace_core::Particles;
 
-use super::{Axis, Cell, Experiment, Plot, base, measured, ours, reported};
+use super::{Axis, Cell, Experiment, Ground, Plot, base, measured, ours, reported};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::Stand;
@@ -10,6 +10,7 @@ use crate::{Error, Size};
 
 pub const PARTICLES: Experiment = Experiment {
     name: "particles",
+    ground: Ground::Synthetic,
     title: "Accuracy over the number of replacements",
     paper: "saturates above N = 256",
     why: "Replacing one event and keeping the others as observed leaves less to average over than the paper's staircase, \

@@ -2,7 +2,7 @@
 
 use trace_core::Intervention;
 
-use super::{Axis, Cell, Experiment, Plot, ours, reported, vocabulary};
+use super::{Axis, Cell, Experiment, Ground, Plot, ours, reported, vocabulary};
 use crate::lab::Lab;
 use crate::rows::{Row, Rows};
 use crate::trial::Trial;
@@ -10,6 +10,7 @@ use crate::{Error, Size};
 
 pub const SCALING_LAW: Experiment = Experiment {
     name: "scaling-law",
+    ground: Ground::Synthetic,
     title: "The best threshold over the size of the vocabulary",
     paper: "the staircase's best threshold is 1.72e-2 / V (exponent -0.96)",
     why: "Under the exact truth of the event no such law shows: at its best threshold the staircase keeps lag 1, where it \

@@ -3,7 +3,7 @@
 use trace_core::evaluation::Candidate;
 use trace_core::{Divergence, EventId, EventSequence, Intervention, Lag, Memory, Particles, Position, Threshold};
 
-use super::{Axis, Cell, Experiment, Plot, base, ours};
+use super::{Axis, Cell, Experiment, Ground, Plot, base, ours};
 use crate::lab::Lab;
 use crate::methods::{
     Absent, Attention, Bigram, BigramCounts, Frequency, Granger, Kind, Method, Random, Saliency, Shapley, Span,
@@ -16,6 +16,7 @@ use crate::{Error, Size};
 
 pub const TABLE1: Experiment = Experiment {
     name: "table1",
+    ground: Ground::Synthetic,
     title: "Every method on the same backbone",
     paper: "summary F1: Random 0.01, Frequency 0.09, Attention 0.50, Saliency 0.67, Shapley 0.60, Neural Granger 0.69, \
             TRACE 0.91 (V = 1000, L = 64, oracle score 0.05, N = 128)",

@@ -2,7 +2,7 @@
 
 use trace_core::Intervention;
 
-use super::{Axis, Cell, Experiment, Plot, base, measured, ours, reported};
+use super::{Axis, Cell, Experiment, Ground, Plot, base, measured, ours, reported};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::Stand;
@@ -10,6 +10,7 @@ use crate::{Error, Size};
 
 pub const THRESHOLD: Experiment = Experiment {
     name: "threshold",
+    ground: Ground::Synthetic,
     title: "Accuracy over the threshold",
     paper: "the staircase is best at 1.4e-5 (V = 1000, oracle score 0.04)",
     why: "Our strength is on the scale of the truth's own definition, so that its best threshold is the effect size that \

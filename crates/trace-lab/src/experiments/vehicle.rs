@@ -3,7 +3,7 @@
 use trace_core::{Error as CoreError, Particles, Proposal};
 use trace_models::neural::shape::{Shape, Trainee};
 
-use super::{Axis, Cell, Experiment, OURS, Plot, measured};
+use super::{Axis, Cell, Experiment, Ground, OURS, Plot, measured};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::{Backbone, Recipe, Stand, WorldSpec};
@@ -12,6 +12,7 @@ use crate::{Error, Size};
 
 pub const VEHICLE: Experiment = Experiment {
     name: "vehicle",
+    ground: Ground::Fleet,
     title: "A vehicle fleet with named trouble codes",
     paper: "V about 29,100, a 120M-parameter Transformer with a training loss of 1.91; graphs shown, no truth",
     why: "The paper's fleet is a manufacturer's own; this one is simulated, so that its truth is known.",

@@ -1,6 +1,6 @@
 //! More and more event types.
 
-use super::{Axis, COLUMNS, Cell, Experiment, Plot, measured, numbered, ours, recipe, reported};
+use super::{Axis, COLUMNS, Cell, Experiment, Ground, Plot, measured, numbered, ours, recipe, reported};
 use crate::lab::Lab;
 use crate::rows::Row;
 use crate::stand::{Recipe, Stand};
@@ -8,6 +8,7 @@ use crate::{Error, Size};
 
 pub const VOCABULARY: Experiment = Experiment {
     name: "vocabulary",
+    ground: Ground::Synthetic,
     title: "Accuracy over the size of the vocabulary",
     paper: "F1 about 0.81 at every vocabulary from 200 to 8000 (oracle score 0.01, N = 64, threshold 1e-4)",
     why: "What must be learnt grows with the square of the vocabulary, and the events to learn it from grow with it only as \

@@ -155,9 +155,11 @@ pub(crate) struct Llama {
     head: Range<usize>,
 }
 
-/// Spread of fresh embeddings, and the number that all of them share.
-const EMBEDDED: f32 = 0.5;
-const CONSTANT: f32 = 2.0;
+/// Spread of fresh embeddings, and the number that all of them share. They are small beside what heads pass on, which
+/// went through a norm: a process that remembers little has them grow within few steps, as tables learn fast, while heads
+/// would need thousands of steps to outgrow large ones for a process that remembers much.
+const EMBEDDED: f32 = 0.1;
+const CONSTANT: f32 = 0.4;
 /// How sharply the heads of a fresh network look back, and how loudly they pass on what they see.
 const MARGIN: f32 = 1.0;
 const PASSED_ON: f32 = 0.7;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use trace_lab::experiments::{ALL, Experiment, find};
+use trace_lab::experiments::{ALL, Experiment, Ground, find};
 use trace_lab::{Error, Lab, Report, Scale, Size, write_page};
 
 use super::peak_bytes;
@@ -22,8 +22,13 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
         LabArgs { full: true, .. } => Size::Full,
         _ => Size::Standard,
     };
-    let scale = scale(name, args, size)?;
     let experiments: Vec<&Experiment> = if name == "all" { ALL.to_vec() } else { find(name).into_iter().collect() };
+    let fleet = experiments.iter().any(|experiment| experiment.ground == Ground::Fleet);
+    if fleet && (args.events.is_some() || args.redundancy.is_some()) {
+        let reason = "--events and --redundancy are of the synthetic process: name an experiment on it";
+        return Err(Failure::usage(format!("{reason}, not `{name}`")));
+    }
+    let scale = scale(args, size)?;
     interrupt::watch()?;
     let listener = Listener { quiet, start: Instant::now() };
     let lab = Lab::new(args.out.clone(), size, &listener).with_scale(scale);
@@ -49,18 +54,13 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
 }
 
 /// The numbers of a size, and what was asked for instead of them.
-fn scale(name: &str, args: &LabArgs, size: Size) -> anyhow::Result<Scale> {
+fn scale(args: &LabArgs, size: Size) -> anyhow::Result<Scale> {
     let mut scale = size.scale();
     if let Some(seeds) = args.seeds {
         if seeds == 0 {
             return Err(Failure::usage("--seeds: expected at least 1"));
         }
         scale.seeds = seeds;
-    }
-    // One of all has a fleet of its own, whose results could not be asked for again by what they would say.
-    if ["all", "vehicle"].contains(&name) && (args.events.is_some() || args.redundancy.is_some()) {
-        let reason = "--events and --redundancy are of the synthetic process: name an experiment on it";
-        return Err(Failure::usage(format!("{reason}, not `{name}`")));
     }
     if let Some(events) = args.events {
         if events < LEAST_EVENTS {
@@ -95,8 +95,7 @@ impl Report for Listener {
     fn peak_of(&self, work: &mut dyn FnMut()) -> Option<u64> {
         // Linux starts counting anew when asked; elsewhere nothing is known.
         let reset = std::fs::write("/proc/self/clear_refs", "5").is_ok();
-        let before = peak_bytes();
         work();
-        Some(peak_bytes()?.saturating_sub(before?)).filter(|_| reset)
+        peak_bytes().filter(|_| reset)
     }
 }
