@@ -144,6 +144,10 @@ mod tests {
         let mut found = vec![0.0; (0..events.len()).sum()];
         model.saliency(&events, 0..events.len(), &mut found).expect("gradients");
         let (table, width) = (model.network.embedding(), model.network.width());
+        let numbers = &model.weights[table.clone()];
+        let spread = (numbers.iter().map(|x| x * x).sum::<f32>() / numbers.len() as f32).sqrt();
+        // Small beside what it moves, and large enough for f32.
+        let step = 0.06 * spread.min(0.5);
         let mut found = found.into_iter();
         for position in 1..events.len() {
             let numeric: Vec<f64> = (0..position)
@@ -157,9 +161,9 @@ mod tests {
                             model.weights[at] = weight;
                             value
                         };
-                        // A fourth-order difference, so that a step large enough for f32 is still accurate.
-                        let half = (moved(0.03) - moved(-0.03)) / 0.06;
-                        let whole = (moved(0.06) - moved(-0.06)) / 0.12;
+                        // Of fourth order, for the sake of a larger step.
+                        let mut slope = |by: f32| (moved(by) - moved(-by)) / f64::from(2.0 * by);
+                        let (half, whole) = (slope(step), slope(2.0 * step));
                         (f64::from(weight) * (4.0 * half - whole) / 3.0).powi(2)
                     });
                     squares.sum::<f64>().sqrt()
