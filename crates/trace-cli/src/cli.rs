@@ -189,7 +189,7 @@ pub struct TrainArgs {
     /// Largest learning rate [default: 0.003, and less for a bert wider than 64]
     #[arg(long, value_name = "R", help_heading = "Network", allow_negative_numbers = true)]
     pub learning_rate: Option<f32>,
-    /// How fast weights shrink that nothing holds up [default: 0.1]
+    /// How fast weights of hidden matrices shrink that nothing holds up [default: 0.1]
     #[arg(long, value_name = "X", help_heading = "Network", allow_negative_numbers = true)]
     pub weight_decay: Option<f32>,
     /// How weights follow their gradients [default: adamw]

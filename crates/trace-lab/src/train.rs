@@ -42,11 +42,11 @@ pub fn network(
     let mean = survey.events as f64 / survey.sequences.max(1) as f64;
     let batch = (STEP_EVENTS / mean).round().max(1.0) as usize;
     let steps = (survey.training_events() as f64 / (batch as f64 * mean)).ceil() as u64;
-    let (rate, hidden_share) = usual_pace(config);
+    let (rate, pace) = usual_pace(config);
     let spec = TrainSpec {
         optimiser: OptimiserKind::AdamW,
         rate,
-        hidden_share,
+        pace,
         decay: DECAY,
         batch,
         length: survey.longest,

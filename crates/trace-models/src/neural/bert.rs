@@ -161,7 +161,7 @@ impl Bert {
         let mut layout = Layout::default();
         let mut table = |name: &str, rows: usize| {
             let name = format!("bert.embeddings.{name}_embeddings.weight");
-            layout.add(name, &[rows, width], Role::Table, Start::Normal(EMBEDDED))
+            layout.add(name, &[rows, width], Role::Embedding, Start::Normal(EMBEDDED))
         };
         let embedding = table("word", tokens);
         let positions = table("position", positions);

@@ -119,8 +119,8 @@ impl Gpt2 {
         let heads = Heads { queries: config.heads, keys: config.heads, width: width / config.heads };
         let mut layout = Layout::default();
         let start = Start::Normal(0.02);
-        let embedding = layout.add("transformer.wte.weight", &[tokens, width], Role::Table, start);
-        let places = layout.add("transformer.wpe.weight", &[positions, width], Role::Table, start);
+        let embedding = layout.add("transformer.wte.weight", &[tokens, width], Role::Embedding, start);
+        let places = layout.add("transformer.wpe.weight", &[positions, width], Role::Embedding, start);
         let mut add = |name: String, shape: &[usize], start| {
             let role = if shape.len() == 1 { Role::Vector } else { Role::Hidden };
             let weight = layout.add(format!("transformer.{name}.weight"), shape, role, start);
@@ -146,7 +146,7 @@ impl Gpt2 {
         let head = if config.tied {
             embedding.clone()
         } else {
-            layout.add("lm_head.weight", &[tokens, width], Role::Table, start)
+            layout.add("lm_head.weight", &[tokens, width], Role::Head, start)
         };
         Self { config, heads, layout, embedding, positions: places, layers, norm, head }
     }

@@ -14,8 +14,10 @@ use trace_core::random::{Purpose, Streams};
 pub enum Role {
     /// A matrix between hidden layers.
     Hidden,
-    /// A table with a row for each token: embeddings and the head.
-    Table,
+    /// A table with a row for each token, or place, that is looked up.
+    Embedding,
+    /// A table with a row for each token that logits come from.
+    Head,
     /// Gains, biases and other vectors; never decayed.
     Vector,
 }

@@ -155,14 +155,24 @@ pub(crate) struct Llama {
     head: Range<usize>,
 }
 
-/// Spread of fresh embeddings, and the number that all of them share. They are small beside what heads pass on, which
-/// went through a norm: a process that remembers little has them grow within few steps, as tables learn fast, while heads
-/// would need thousands of steps to outgrow large ones for a process that remembers much.
-const EMBEDDED: f32 = 0.1;
-const CONSTANT: f32 = 0.4;
-/// How sharply the heads of a fresh network look back, and how loudly they pass on what they see.
-const MARGIN: f32 = 1.0;
-const PASSED_ON: f32 = 0.7;
+/// Spread of fresh embeddings.
+const EMBEDDED: f32 = 0.3;
+/// Size of fresh rows as the norms see it. All of it comes from one number that all embeddings share: beside it, what
+/// else a row holds hardly changes its size, and a norm divides all rows by nearly the same. Logits can then be sums of what
+/// each event says for itself, which a norm of the other numbers alone would put out of proportion.
+const SIZE: f32 = 4.0;
+/// The shared number as fresh heads see it.
+const SEEN: f32 = 4.0;
+/// One in so many numbers of a row is kept for heads and feed-forward layers: the head of the network starts without them
+/// and never learns to read them.
+const PRIVATE: usize = 4;
+/// How sharply the heads of a fresh network that carry rows look back, and those that see the private numbers.
+const MARGIN: f32 = 0.5;
+const SHARP: f32 = 6.0;
+/// How loudly they pass on what they see. What carriers pass on is a mean over events: loud, so that a process that remembers
+/// twenty events alike is learnt too; one that forgets quickly turns it down within few steps, as gains learn fast.
+const PASSED_ON: f32 = 4.0;
+const WHISPERED: f32 = 0.1;
 
 impl Llama {
     pub(crate) fn new(config: LlamaConfig) -> Self {
@@ -172,7 +182,8 @@ impl Llama {
         let normal = |inputs: usize| Start::Normal((1.0 / inputs as f32).sqrt());
         // What is added to the residual starts small, so that depth does not make it grow.
         let added = |inputs: usize| Start::Normal((0.5 / (inputs * config.layers) as f32).sqrt());
-        let embedding = layout.add("model.embed_tokens.weight", &[tokens, width], Role::Table, Start::Normal(EMBEDDED));
+        let embedding =
+            layout.add("model.embed_tokens.weight", &[tokens, width], Role::Embedding, Start::Normal(EMBEDDED));
         let layers = (0..config.layers)
             .map(|index| {
                 let mut add = |name: &str, shape: &[usize], role, start| {
@@ -195,10 +206,90 @@ impl Llama {
         let head = if config.tied {
             embedding.clone()
         } else {
-            layout.add("lm_head.weight", &[tokens, width], Role::Table, Start::Normal(0.02))
+            layout.add("lm_head.weight", &[tokens, width], Role::Head, Start::Normal(0.02))
         };
         let rotary = Rotary::new(head_width, config.rope_theta);
         Self { config, heads, rotary, layout, embedding, layers, norm, head }
+    }
+
+    /// Numbers of a row that the head of the network reads; all, where no attention head is left for the others.
+    fn public(&self) -> usize {
+        let LlamaConfig { width, key_heads, head_width, tied, .. } = self.config;
+        let public = width - width / PRIVATE;
+        if tied || public.div_ceil(head_width) >= key_heads { width } else { public }
+    }
+
+    /// Key heads that carry the public numbers of a row in a fresh network.
+    fn carriers(&self) -> usize {
+        self.public().div_ceil(self.heads.width)
+    }
+
+    /// Lets the heads of a fresh layer look back.
+    fn begin_looking(&self, qkv: &mut [f32]) {
+        let width = self.config.width;
+        let Heads { queries, keys, width: head_width } = self.heads;
+        let (carriers, half) = (self.carriers(), head_width / 2);
+        let (query_rows, rest) = qkv.split_at_mut(queries * head_width * width);
+        let key_rows = &mut rest[..keys * head_width * width];
+        // Keys that no query asks for yet may stay random: that is what queries can learn from.
+        query_rows.fill(0.0);
+        for head in 0..queries {
+            let key = self.key_of(head);
+            let (back, margin) = if key < carriers { (1, MARGIN) } else { (1 + key - carriers, SHARP) };
+            for (i, (query, size)) in self.rotary.look_back(back, margin).into_iter().enumerate() {
+                let set = |at: usize, value: f32, table: &mut [f32]| {
+                    let row = &mut table[at * width..][..width];
+                    row.fill(0.0);
+                    row[0] = value / SEEN;
+                };
+                set(head * head_width + i, query.0, query_rows);
+                set(head * head_width + half + i, query.1, query_rows);
+                set(key * head_width + i, size, key_rows);
+                set(key * head_width + half + i, 0.0, key_rows);
+            }
+        }
+    }
+
+    /// Lets the heads of a fresh layer pass on what they see: carriers a number of the row each to its own place, the others
+    /// a random mixture of the private numbers to the public ones.
+    fn begin_passing(&self, weights: &mut [f32], layer: &Layer) {
+        let width = self.config.width;
+        let Heads { queries, keys, width: head_width } = self.heads;
+        let (public, carried, out_columns) = (self.public(), self.carriers() * head_width, queries * head_width);
+        let values = &mut weights[layer.qkv.clone()][(queries + keys) * head_width * width..];
+        let drawn = values.to_vec();
+        values.fill(0.0);
+        let louder = (width as f32 / (width - public).max(1) as f32).sqrt();
+        for (place, row) in values.chunks_exact_mut(width).enumerate() {
+            if place >= carried {
+                for (value, drawn) in row.iter_mut().zip(&drawn[place * width..]).skip(public) {
+                    *value = louder * drawn;
+                }
+            } else if (1..public).contains(&place) {
+                row[place] = 1.0;
+            }
+        }
+        // Query heads that share values share the room to pass them on.
+        let share = (queries / keys) as f32;
+        let whisper =
+            WHISPERED * (width as f32 / (keys * head_width).saturating_sub(carried).max(1) as f32).sqrt() / share;
+        let out = &mut weights[layer.out.clone()];
+        for column in 0..out_columns {
+            let place = self.key_of(column / head_width) * head_width + column % head_width;
+            if place >= carried {
+                // Numbers that the values do not use any more are as random as others.
+                for (to, drawn) in (1..public).zip(&drawn[place * width..]) {
+                    out[to * out_columns + column] = whisper * drawn;
+                }
+            } else if (1..public).contains(&place) {
+                out[place * out_columns + column] = PASSED_ON / share;
+            }
+        }
+    }
+
+    /// The key head of a query head.
+    const fn key_of(&self, head: usize) -> usize {
+        head / (self.heads.queries / self.heads.keys)
     }
 }
 
@@ -243,58 +334,43 @@ impl Architecture for Llama {
         &self.layout
     }
 
-    /// Every event starts with the same number in its first place, and the heads of the first layer turn it into a
-    /// look back: as many as it takes to carry a whole row at the event before the last and, less, at those beside it, the
-    /// others further and further back. What they see they pass on unchanged, so that what is learnt of an event that has
-    /// just happened holds for one that happened a little earlier too, until training finds out where it does not. All
-    /// else starts by saying nothing, as anything random would only have to be unlearnt: where these heads look depends on
-    /// no event, and feed-forward and deeper layers add nothing.
+    /// Every event starts with the same large number in its first place, and the heads of the first layer turn it into a
+    /// look back. As many as it takes to carry the public part of a row look at the event before the last and, less, at
+    /// those beside it, and pass on what they see unchanged, so that what is learnt of an event that has just happened
+    /// holds for one that happened a little earlier too, until training finds out where it does not. The others look one,
+    /// two, … events back at the private part alone, which learns nothing but what matters there: in the public part, that
+    /// would be drowned by what matters of the last event. Where heads look depends on no event at first, and feed-forward
+    /// and deeper layers add nothing, as anything random would only have to be unlearnt.
     fn begin(&self, weights: &mut [f32]) {
         let width = self.config.width;
-        for row in weights[self.embedding.clone()].chunks_exact_mut(width) {
-            row[0] = CONSTANT;
+        let root = (width as f32).sqrt();
+        let public = self.public();
+        if !self.config.tied {
+            for row in weights[self.head.clone()].chunks_exact_mut(width) {
+                row[0] = 0.0;
+                row[public..].fill(0.0);
+            }
         }
-        // What the first norm makes of it beside numbers of spread EMBEDDED.
-        let seen = CONSTANT / (EMBEDDED * EMBEDDED + CONSTANT * CONSTANT / width as f32).sqrt();
+        for row in weights[self.embedding.clone()].chunks_exact_mut(width) {
+            row[0] = SIZE * root;
+        }
+        // Gains undo what the norms do.
+        let set_gains = |gains: &mut [f32], first: f32, private: f32| {
+            gains.fill(SIZE);
+            gains[public..].fill(private);
+            gains[0] = first / root;
+        };
+        // As the head's columns are zero too, neither ever has a gradient.
+        set_gains(&mut weights[self.norm.clone()], 1.0, 0.0);
         for layer in &self.layers {
+            set_gains(&mut weights[layer.norm.clone()], SEEN, SIZE / EMBEDDED);
+            set_gains(&mut weights[layer.mlp_norm.clone()], 1.0, SIZE / EMBEDDED);
             weights[layer.out.clone()].fill(0.0);
             weights[layer.down.clone()].fill(0.0);
         }
-        let Some(layer) = self.layers.first() else { return };
-        let Heads { queries, keys, width: head_width } = self.heads;
-        let of_query = |head: usize| head / (queries / keys);
-        // The heads that a whole row fits into look one event back, each of the others further.
-        let near = width.div_ceil(head_width);
-        let looks_back = |key: usize| if key < near { 1 } else { 2 + key - near };
-        let half = head_width / 2;
-        let (query_rows, rest) = weights[layer.qkv.clone()].split_at_mut(queries * head_width * width);
-        let (key_rows, value_rows) = rest.split_at_mut(keys * head_width * width);
-        // Keys that no query asks for yet may stay random: that is what queries can learn from.
-        query_rows.fill(0.0);
-        for head in 0..queries {
-            let key = of_query(head);
-            for (i, (query, size)) in self.rotary.look_back(looks_back(key), MARGIN).into_iter().enumerate() {
-                let set = |at: usize, value: f32, table: &mut [f32]| {
-                    let row = &mut table[at * width..][..width];
-                    row.fill(0.0);
-                    row[0] = value / seen;
-                };
-                set(head * head_width + i, query.0, query_rows);
-                set(head * head_width + half + i, query.1, query_rows);
-                set(key * head_width + i, size, key_rows);
-                set(key * head_width + half + i, 0.0, key_rows);
-            }
-        }
-        value_rows.fill(0.0);
-        for (row, values) in value_rows.chunks_exact_mut(width).enumerate() {
-            values[row % width] = 1.0;
-        }
-        // Query heads that share values share the room to pass them on.
-        let share = PASSED_ON / (queries / keys) as f32;
-        let out = &mut weights[layer.out.clone()];
-        for column in 0..queries * head_width {
-            let place = (of_query(column / head_width) * head_width + column % head_width) % width;
-            out[place * queries * head_width + column] = share;
+        if let Some(layer) = self.layers.first() {
+            self.begin_looking(&mut weights[layer.qkv.clone()]);
+            self.begin_passing(weights, layer);
         }
     }
 
@@ -452,25 +528,29 @@ impl Trainable for Llama {
 mod tests {
     use super::*;
 
-    /// Where a fresh head looks depends on no event, yet every pair of its numbers can learn to; nothing else speaks.
-    #[test]
-    fn a_fresh_network_is_quiet() {
-        let config = LlamaConfig {
+    fn fresh(heads: usize, head_width: usize) -> (Llama, Vec<f32>) {
+        let llama = Llama::new(LlamaConfig {
             tokens: 9,
             width: 32,
             layers: 2,
-            heads: 2,
-            key_heads: 2,
-            head_width: 20,
+            heads,
+            key_heads: heads,
+            head_width,
             feed_forward: 8,
             rope_theta: 10_000.0,
             norm_epsilon: 1e-5,
             tied: false,
             trained_length: 8,
-        };
-        let llama = Llama::new(config);
+        });
         let mut weights = llama.layout.draw(3);
         llama.begin(&mut weights);
+        (llama, weights)
+    }
+
+    /// Where a fresh head looks depends on no event, yet every pair of its numbers can learn to; nothing else speaks.
+    #[test]
+    fn a_fresh_network_is_quiet() {
+        let (llama, weights) = fresh(2, 20);
         let rows: Vec<&[f32]> = weights[llama.layers[0].qkv.clone()].chunks_exact(32).collect();
         let (queries, keys) = (&rows[..40], &rows[40..80]);
         let of_events = |row: &[f32]| row[1..].iter().any(|weight| *weight != 0.0);
@@ -493,5 +573,31 @@ mod tests {
         let silent = |range: &Range<usize>| weights[range.clone()].iter().all(|weight| *weight == 0.0);
         assert!(llama.layers.iter().all(|layer| silent(&layer.down)) && silent(&llama.layers[1].out));
         assert!(!silent(&llama.layers[0].out), "the first layer passes on what its heads see");
+    }
+
+    /// Rows of fresh networks have nearly the same size, heads carry the public part of the row before the last and
+    /// whisper of the private part, which the head of the network does not read.
+    #[test]
+    fn a_fresh_network_keeps_part_of_its_rows_private() {
+        let (llama, weights) = fresh(4, 8);
+        assert_eq!((llama.public(), llama.carriers()), (24, 3));
+        let table = |range: &Range<usize>, columns: usize| -> Vec<Vec<f32>> {
+            weights[range.clone()].chunks_exact(columns).map(<[f32]>::to_vec).collect()
+        };
+        let silent = |values: &[f32]| values.iter().all(|value| *value == 0.0);
+        assert!(table(&llama.head, 32).iter().all(|row| silent(&row[24..]) && !silent(&row[1..24])));
+        assert!(silent(&table(&llama.norm, 32)[0][24..]));
+        for row in table(&llama.embedding, 32) {
+            let size = (row.iter().map(|x| x * x).sum::<f32>() / 32.0).sqrt();
+            assert!((size / SIZE - 1.0).abs() < 0.02, "{size}");
+        }
+        let values = &table(&llama.layers[0].qkv, 32)[64..];
+        let out = table(&llama.layers[0].out, 32);
+        for place in 1..24 {
+            assert_eq!((values[place][place], out[place][place]), (1.0, PASSED_ON));
+            assert!(!silent(&out[place][24..]), "the last head speaks to the public part");
+        }
+        assert!(values[24..].iter().all(|row| silent(&row[..24]) && !silent(&row[24..])), "and sees the private one");
+        assert!(out[24..].iter().all(|row| silent(row)));
     }
 }

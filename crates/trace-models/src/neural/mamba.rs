@@ -146,7 +146,7 @@ impl Mamba {
         // What is added to the residual starts small, so that depth does not make it grow.
         let added = |inputs: usize| Start::Normal((0.5 / (inputs * config.layers) as f32).sqrt());
         let (zeros, ones) = (Start::Constant(0.0), Start::Constant(1.0));
-        let embedding = layout.add("backbone.embeddings.weight", &[tokens, width], Role::Table, Start::Normal(0.5));
+        let embedding = layout.add("backbone.embeddings.weight", &[tokens, width], Role::Embedding, Start::Normal(0.5));
         let layers = (0..config.layers)
             .map(|index| {
                 let mut add = |name: &str, shape: &[usize], role, start| {
@@ -171,7 +171,7 @@ impl Mamba {
         let head = if config.tied {
             embedding.clone()
         } else {
-            layout.add("lm_head.weight", &[tokens, width], Role::Table, Start::Normal(0.02))
+            layout.add("lm_head.weight", &[tokens, width], Role::Head, Start::Normal(0.02))
         };
         Self { config, shape, layout, embedding, layers, norm, head }
     }

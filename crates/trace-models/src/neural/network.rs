@@ -6,7 +6,7 @@ use super::architecture::Architecture;
 use super::bert::BertConfig;
 use super::encoder::Encoder;
 use super::gpt2::Gpt2Config;
-use super::layout::{Layout, Role};
+use super::layout::{Entry, Layout, Role};
 use super::llama::LlamaConfig;
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
@@ -249,7 +249,8 @@ impl NetworkConfig {
     pub fn row_operations(&self, context: usize, types: usize) -> f64 {
         let layout = self.layout();
         let entries = layout.entries().iter();
-        let tables: usize = entries.filter(|entry| entry.role == Role::Table).map(|entry| entry.range().len()).sum();
+        let is_table = |entry: &&Entry| matches!(entry.role, Role::Embedding | Role::Head);
+        let tables: usize = entries.filter(is_table).map(|entry| entry.range().len()).sum();
         let width = with_any!(self, network => network.width());
         let attended = match self {
             Self::Llama(config) => config.layers * config.heads * config.head_width,

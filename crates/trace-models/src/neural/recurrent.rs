@@ -149,7 +149,7 @@ impl<C: Cell> Recurrent<C> {
     pub(crate) fn new(config: RecurrentConfig) -> Self {
         let RecurrentConfig { tokens, width, .. } = config;
         let mut layout = Layout::default();
-        let embedding = layout.add("embedding.weight", &[tokens, width], Role::Table, Start::Normal(0.5));
+        let embedding = layout.add("embedding.weight", &[tokens, width], Role::Embedding, Start::Normal(0.5));
         let matrix = Start::Uniform((1.0 / width as f32).sqrt());
         let layers = (0..config.layers)
             .map(|index| {
@@ -169,7 +169,7 @@ impl<C: Cell> Recurrent<C> {
         let head = if config.tied {
             embedding.clone()
         } else {
-            layout.add("lm_head.weight", &[tokens, width], Role::Table, Start::Normal(0.02))
+            layout.add("lm_head.weight", &[tokens, width], Role::Head, Start::Normal(0.02))
         };
         Self { config, layout, embedding, layers, norm, head, cell: PhantomData }
     }

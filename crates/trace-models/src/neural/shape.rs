@@ -5,6 +5,7 @@ use super::bert::BertConfig;
 use super::llama::LlamaConfig;
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
+use super::train::Pace;
 
 /// Events a step. Chosen, like the rate and the shapes, by the study in docs/measurements.md.
 pub const STEP_EVENTS: f64 = 1024.0;
@@ -12,16 +13,19 @@ pub const STEP_EVENTS: f64 = 1024.0;
 const RATE: f32 = 0.003;
 /// Width up to which hidden matrices move at the full rate.
 const NARROW: f32 = 64.0;
-/// Weight decay.
+/// Weight decay of hidden matrices.
 pub const DECAY: f32 = 0.1;
 
-/// The largest learning rate, and the share of it at which hidden matrices move.
-pub fn usual_pace(config: &NetworkConfig) -> (f32, f32) {
+/// The largest learning rate, and the shares of it at which tensors move.
+pub fn usual_pace(config: &NetworkConfig) -> (f32, Pace) {
+    let hidden = (NARROW / config.width() as f32).min(1.0);
     match config {
         // Its norms come after its sums: at the rate that suits the others a wide one never leaves the frequencies of events,
         // and with slow matrices it learns slowly.
-        NetworkConfig::Bert(config) => (RATE * (NARROW / config.width as f32).sqrt().min(1.0), 1.0),
-        _ => (RATE, (NARROW / config.width() as f32).min(1.0)),
+        NetworkConfig::Bert(_) => (RATE * hidden.sqrt(), Pace::EVEN),
+        // Large numbers move fast: gains start at the size of its rows, and embeddings learn only where their event is near.
+        NetworkConfig::Llama(_) => (RATE, Pace { hidden, embedding: 10.0, head: 2.0, vector: 30.0 }),
+        _ => (RATE, Pace { hidden, ..Pace::EVEN }),
     }
 }
 

@@ -144,7 +144,7 @@ fn spec(args: &TrainArgs, config: &NetworkConfig, survey: &Survey, length: usize
         OptimiserFlag::Muon => OptimiserKind::Muon,
         OptimiserFlag::Adamw => OptimiserKind::AdamW,
     };
-    let (usual_rate, hidden_share) = usual_pace(config);
+    let (usual_rate, pace) = usual_pace(config);
     let rate = args.learning_rate.unwrap_or(usual_rate);
     if !(rate > 0.0 && rate < 10.0) {
         return Err(Failure::usage(format!("--learning-rate: {rate} is out of range; expected more than 0, below 10")));
@@ -159,7 +159,7 @@ fn spec(args: &TrainArgs, config: &NetworkConfig, survey: &Survey, length: usize
     if !(0.0..=10.0).contains(&decay) {
         return Err(Failure::usage(format!("--weight-decay: {decay} is out of range; expected 0 to 10")));
     }
-    Ok(TrainSpec { optimiser, rate, hidden_share, decay, batch, length, limit, seed: args.seed, checkpoint_seconds })
+    Ok(TrainSpec { optimiser, rate, pace, decay, batch, length, limit, seed: args.seed, checkpoint_seconds })
 }
 
 /// All that decides what a run does, for `--resume` to compare.

@@ -12,7 +12,7 @@ pub use checkpoint::Checkpoints;
 pub use corpus::{Corpus, SequencePass, Survey};
 pub(crate) use masked::Masked;
 pub(crate) use objective::NextEvent;
-pub use optimiser::OptimiserKind;
+pub use optimiser::{OptimiserKind, Pace};
 pub(crate) use run::run;
 pub use run::{Limit, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};
 pub(crate) use step::Gradients;

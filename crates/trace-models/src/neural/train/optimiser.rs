@@ -15,9 +15,10 @@
 //!
 //! with `s = 0.2 √max(rows, columns)`, which makes a step as large as one of AdamW, so that one rate serves both.
 //!
-//! Hidden matrices may move at a share of the rate. What a matrix makes of a row changes with the sum over its inputs: at the
+//! Each kind of tensor moves at a share of the rate of its own ([`Pace`]). What a matrix makes of a row changes with the sum over its inputs: at the
 //! rate of the tables, a matrix with hundreds of inputs is a different one after a few dozen steps, whatever it started
-//! as (Yang et al., 2022, "Tensor Programs V", has the theory).
+//! as (Yang et al., 2022, "Tensor Programs V", has the theory). Only hidden matrices shrink: the rows of a table that are seldom
+//! seen would lose what they have learnt.
 //!
 //! Cost of Muon for a matrix of `r ≤ c`: `10·(2 r² c + r³)·2` operations a step, whatever the batch.
 //!
@@ -40,6 +41,33 @@ pub enum OptimiserKind {
     Muon,
 }
 
+/// The shares of the learning rate at which tensors move.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Of hidden matrices.
+    pub hidden: f32,
+    /// Of tables that are looked up.
+    pub embedding: f32,
+    /// Of the table that logits come from.
+    pub head: f32,
+    /// Of gains and biases.
+    pub vector: f32,
+}
+
+impl Pace {
+    /// The same rate for all.
+    pub const EVEN: Self = Self { hidden: 1.0, embedding: 1.0, head: 1.0, vector: 1.0 };
+
+    const fn of(&self, role: Role) -> f32 {
+        match role {
+            Role::Hidden => self.hidden,
+            Role::Embedding => self.embedding,
+            Role::Head => self.head,
+            Role::Vector => self.vector,
+        }
+    }
+}
+
 const BETA1: f32 = 0.9;
 const BETA2: f32 = 0.98;
 const EPSILON: f32 = 1e-8;
@@ -59,7 +87,7 @@ const C: f32 = 2.0315;
 pub(crate) struct Optimiser {
     kind: OptimiserKind,
     decay: f32,
-    hidden: f32,
+    pace: Pace,
     pub(crate) first: Vec<f32>,
     pub(crate) second: Vec<f32>,
     steps: u64,
@@ -67,18 +95,18 @@ pub(crate) struct Optimiser {
 
 impl Optimiser {
     pub(crate) fn new(kind: OptimiserKind, size: usize) -> Self {
-        Self { kind, decay: 0.0, hidden: 1.0, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
+        Self { kind, decay: 0.0, pace: Pace::EVEN, first: vec![0.0; size], second: vec![0.0; size], steps: 0 }
     }
 
-    /// Lets weights shrink by `decay` of the rate in each step, and hidden matrices move at the share `hidden` of it.
-    pub(crate) const fn set_pace(&mut self, decay: f32, hidden: f32) {
+    /// Lets hidden matrices shrink by `decay` of their rate in each step, and tensors move at their shares of the rate.
+    pub(crate) const fn set_pace(&mut self, decay: f32, pace: Pace) {
         self.decay = decay;
-        self.hidden = hidden;
+        self.pace = pace;
     }
 
     /// An optimiser that has done this many steps.
     pub(crate) const fn restore(kind: OptimiserKind, first: Vec<f32>, second: Vec<f32>, steps: u64) -> Self {
-        Self { kind, decay: 0.0, hidden: 1.0, first, second, steps }
+        Self { kind, decay: 0.0, pace: Pace::EVEN, first, second, steps }
     }
 
     /// Moves the weights along the gradient, which is used up; returns the gradient's norm before clipping.
@@ -109,9 +137,9 @@ impl Optimiser {
                 second: take(&mut second, size),
             };
             let columns = entry.shape.last().copied().unwrap_or(1);
-            let share = if entry.role == Role::Hidden { self.hidden } else { 1.0 };
+            let share = self.pace.of(entry.role);
             let rate = rate * share;
-            let keep = if entry.role == Role::Vector { 1.0 } else { 1.0 - rate * self.decay };
+            let keep = if entry.role == Role::Hidden { 1.0 - rate * self.decay } else { 1.0 };
             if self.kind == OptimiserKind::Muon && entry.role == Role::Hidden {
                 jobs.push(Job::Muon(part, columns, MuonStep { rate, keep, clip }));
                 continue;
@@ -216,10 +244,10 @@ mod tests {
     #[test]
     fn adamw_follows_its_definition() {
         let mut layout = Layout::default();
-        layout.add("table", &[2, 2], Role::Table, Start::Constant(1.0));
+        layout.add("hidden", &[2, 2], Role::Hidden, Start::Constant(1.0));
         let mut weights = vec![1.0f32, -2.0, 0.5, 3.0];
         let mut optimiser = Optimiser::new(OptimiserKind::AdamW, 4);
-        optimiser.set_pace(0.01, 0.5);
+        optimiser.set_pace(0.01, Pace::EVEN);
         let (mut m, mut v, mut w) = ([0.0f64; 4], [0.0f64; 4], [1.0f64, -2.0, 0.5, 3.0]);
         for step in 1..=5 {
             let gradient = [0.1f64, -0.2, 0.05, 0.0].map(|g| g * f64::from(step));
@@ -240,24 +268,38 @@ mod tests {
     }
 
     #[test]
-    fn hidden_matrices_move_at_their_share_of_the_rate() {
+    fn every_kind_of_tensor_moves_at_its_share_of_the_rate() {
+        let pace = Pace { hidden: 0.25, embedding: 10.0, head: 2.0, vector: 0.1 };
+        let roles = [Role::Hidden, Role::Embedding, Role::Head, Role::Vector];
         for kind in [OptimiserKind::AdamW, OptimiserKind::Muon] {
             let mut layout = Layout::default();
-            layout.add("table", &[4, 64], Role::Table, Start::Constant(0.0));
-            layout.add("hidden", &[4, 64], Role::Hidden, Start::Constant(0.0));
-            let moved = |share: f32| {
-                let mut weights = vec![0.0f32; 512];
-                let mut gradient: Vec<f32> = (0..512).map(|i| ((i * 37 % 101) as f32 - 50.0) / 5000.0).collect();
-                let mut optimiser = Optimiser::new(kind, 512);
-                optimiser.set_pace(0.0, share);
+            let parts = roles.map(|role| layout.add(format!("{role:?}"), &[4, 64], role, Start::Constant(0.0)));
+            let moved = |pace: Pace| {
+                let mut weights = vec![0.0f32; 1024];
+                let mut gradient: Vec<f32> = (0..1024).map(|i| ((i * 37 % 101) as f32 - 50.0) / 5000.0).collect();
+                let mut optimiser = Optimiser::new(kind, 1024);
+                optimiser.set_pace(0.0, pace);
                 optimiser.step(&layout, &mut weights, &mut gradient, 0.01);
-                [0..256, 256..512].map(|part| single::sum_of_squares(&weights[part]).sqrt())
+                parts.clone().map(|part| single::sum_of_squares(&weights[part]).sqrt())
             };
-            let ([table, hidden], [same_table, less]) = (moved(1.0), moved(0.25));
-            assert!(table > 0.0 && hidden > 0.0, "{kind:?}");
-            assert_eq!(table, same_table, "{kind:?}");
-            assert!((hidden / less - 4.0).abs() < 1e-4, "{kind:?}: {hidden} against {less}");
+            for ((role, even), uneven) in roles.into_iter().zip(moved(Pace::EVEN)).zip(moved(pace)) {
+                let wanted = f64::from(pace.of(role));
+                assert!((uneven / even / wanted - 1.0).abs() < 1e-4, "{kind:?}, {role:?}: {uneven} against {even}");
+            }
         }
+    }
+
+    #[test]
+    fn only_hidden_matrices_shrink() {
+        let mut layout = Layout::default();
+        for role in [Role::Hidden, Role::Embedding, Role::Head, Role::Vector] {
+            layout.add(format!("{role:?}"), &[1, 1], role, Start::Constant(1.0));
+        }
+        let mut weights = vec![1.0f32; 4];
+        let mut optimiser = Optimiser::new(OptimiserKind::AdamW, 4);
+        optimiser.set_pace(0.5, Pace::EVEN);
+        optimiser.step(&layout, &mut weights, &mut [0.0; 4], 0.1);
+        assert_eq!(weights, [0.95, 1.0, 1.0, 1.0]);
     }
 
     #[test]

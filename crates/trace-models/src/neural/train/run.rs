@@ -16,7 +16,7 @@ use trace_core::random::{Purpose, Streams};
 
 use super::corpus::{BatchShape, Batches, Corpus, Survey, windows};
 use super::objective::Objective;
-use super::optimiser::{Optimiser, OptimiserKind};
+use super::optimiser::{Optimiser, OptimiserKind, Pace};
 use super::step::{Gradients, loss, rows_of};
 use crate::Error;
 
@@ -38,9 +38,9 @@ pub struct TrainSpec {
     pub optimiser: OptimiserKind,
     /// The largest learning rate.
     pub rate: f32,
-    /// Share of the rate at which hidden matrices move.
-    pub hidden_share: f32,
-    /// Weight decay: what share of a weight a step at the rate of 1 takes away.
+    /// The shares of it at which tensors move.
+    pub pace: Pace,
+    /// Weight decay: what share of a hidden weight a step at the rate of 1 takes away.
     pub decay: f32,
     /// Sequences a step.
     pub batch: usize,
@@ -171,7 +171,7 @@ pub(crate) fn run<O: Objective>(
     mut state: TrainState,
     observer: &mut dyn TrainObserver,
 ) -> Result<Trained, Error> {
-    state.optimiser.set_pace(spec.decay, spec.hidden_share);
+    state.optimiser.set_pace(spec.decay, spec.pace);
     let begin = objective.begin();
     let held_out = survey.held_out.iter().flat_map(|events| windows(events, begin, spec.length, spec.length)).collect();
     let held_out = objective.examples(held_out, chance(spec.seed, None));
@@ -182,7 +182,7 @@ pub(crate) fn run<O: Objective>(
     }
     let mut run = Run { objective, spec, state, quick: quick::<O>(&held_out), last_held_out: None };
     let mut gradients = Gradients::<O>::default();
-    let mut pace = Pace::default();
+    let mut recent = Recent::default();
     let started = Instant::now();
     let before = run.state.seconds;
     let mut saved = Instant::now();
@@ -202,16 +202,16 @@ pub(crate) fn run<O: Objective>(
         let measured = run.measure_if_due();
         observer.stepped(&run.state)?;
         // Speed leaves measurements out.
-        pace.note(loss, rows_of::<O>(&batch), measured);
+        recent.note(loss, rows_of::<O>(&batch), measured);
         run.state.seconds = before + started.elapsed().as_secs_f64();
         let stop = matches!(spec.limit, Limit::EarlyStop(_)) && run.state.since_best >= PATIENCE;
         let goes_on = observer.progress(&TrainProgress {
             step: run.state.step,
             share: run.share(),
-            loss: pace.loss,
+            loss: recent.loss,
             held_out_loss: run.last_held_out,
             measured,
-            events_per_second: pace.speed(),
+            events_per_second: recent.speed(),
             seconds_left: run.seconds_left(),
             epoch: batches.epoch(),
         });
@@ -310,7 +310,7 @@ fn rate_at(share: f64) -> f32 {
 }
 
 /// Loss and speed of late.
-struct Pace {
+struct Recent {
     loss: f64,
     events: f64,
     seconds: f64,
@@ -318,13 +318,13 @@ struct Pace {
     known: f64,
 }
 
-impl Default for Pace {
+impl Default for Recent {
     fn default() -> Self {
         Self { loss: 0.0, events: 0.0, seconds: 0.0, last: Instant::now(), known: 0.0 }
     }
 }
 
-impl Pace {
+impl Recent {
     /// What is old counts less and less.
     const KEEP: f64 = 0.97;
 
