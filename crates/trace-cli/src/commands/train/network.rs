@@ -168,6 +168,7 @@ fn settings(args: &TrainArgs, config: &NetworkConfig, spec: &TrainSpec, survey: 
         "network": format!("{config:?}"),
         "optimiser": spec.optimiser,
         "learning_rate": spec.rate,
+        "pace": format!("{:?}", spec.pace),
         "weight_decay": spec.decay,
         "batch": spec.batch,
         "length": spec.length,

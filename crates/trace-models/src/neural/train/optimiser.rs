@@ -15,10 +15,10 @@
 //!
 //! with `s = 0.2 √max(rows, columns)`, which makes a step as large as one of AdamW, so that one rate serves both.
 //!
-//! Each kind of tensor moves at a share of the rate of its own ([`Pace`]). What a matrix makes of a row changes with the sum over its inputs: at the
-//! rate of the tables, a matrix with hundreds of inputs is a different one after a few dozen steps, whatever it started
-//! as (Yang et al., 2022, "Tensor Programs V", has the theory). Only hidden matrices shrink: the rows of a table that are seldom
-//! seen would lose what they have learnt.
+//! Each kind of tensor moves at a share of the rate of its own ([`Pace`]). What a matrix makes of a row changes with the
+//! sum over its inputs: at the rate of the tables, a matrix with hundreds of inputs is a different one after a few dozen
+//! steps, whatever it started as (Yang et al., 2022, "Tensor Programs V", has the theory). Only hidden matrices shrink: the
+//! rows of a table that are seldom seen would lose what they have learnt.
 //!
 //! Cost of Muon for a matrix of `r ≤ c`: `10·(2 r² c + r³)·2` operations a step, whatever the batch.
 //!
