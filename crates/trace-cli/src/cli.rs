@@ -189,6 +189,9 @@ pub struct TrainArgs {
     /// Largest learning rate [default: 0.003, and less for a bert wider than 64]
     #[arg(long, value_name = "R", help_heading = "Network", allow_negative_numbers = true)]
     pub learning_rate: Option<f32>,
+    /// How the learning rate falls to zero [default: linear]
+    #[arg(long, value_enum, help_heading = "Network")]
+    pub schedule: Option<ScheduleFlag>,
     /// How fast weights of hidden matrices shrink that nothing holds up [default: 0.1]
     #[arg(long, value_name = "X", help_heading = "Network", allow_negative_numbers = true)]
     pub weight_decay: Option<f32>,
@@ -267,6 +270,15 @@ pub enum OptimiserFlag {
     Adamw,
     /// Orthogonal steps for hidden matrices, AdamW for the rest
     Muon,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleFlag {
+    /// In a straight line
+    #[default]
+    Linear,
+    /// Slowly, then fast, then slowly
+    Cosine,
 }
 
 /// `--order`: a number, or the best by held-out loss.

@@ -12,7 +12,7 @@ use trace_core::{DensityModel, EventId, ModelError};
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_pace};
 use trace_models::neural::train::{
-    Checkpoints, Limit, OptimiserKind, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
+    Checkpoints, Limit, OptimiserKind, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
 };
 use trace_models::{ModelRecord, write_folder};
 
@@ -46,6 +46,7 @@ pub fn network(
     let spec = TrainSpec {
         optimiser: OptimiserKind::AdamW,
         rate,
+        schedule: Schedule::default(),
         pace,
         decay: DECAY,
         batch,

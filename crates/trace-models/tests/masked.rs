@@ -5,7 +5,8 @@ use trace_core::{EventId, Vocabulary};
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::bert::BertConfig;
 use trace_models::neural::train::{
-    Limit, OptimiserKind, Pace, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained,
+    Limit, OptimiserKind, Pace, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
+    Trained,
 };
 use trace_models::{Error, ModelRecord, open_encoder, write_folder};
 
@@ -34,6 +35,7 @@ fn spec(steps: u64) -> TrainSpec {
     TrainSpec {
         optimiser: OptimiserKind::AdamW,
         rate: 0.003,
+        schedule: Schedule::Cosine,
         pace: Pace::EVEN,
         decay: 0.1,
         batch: 32,

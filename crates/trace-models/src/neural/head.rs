@@ -13,8 +13,11 @@ use super::linear;
 use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
 use crate::kernels::single::{self, RowSum, cross_entropy, fold_tiles};
 
-/// Rows of a block of logits in training.
-const BLOCK_ROWS: usize = 128;
+/// Rows of a block of logits in training: as many as make a block of this many numbers, within bounds. Each block reads
+/// the table and adds to its gradient once, which few rows do not pay for.
+const BLOCK: usize = 1 << 19;
+const FEWEST_ROWS: usize = 128;
+const MOST_ROWS: usize = 512;
 /// Rows and types of a tile of logits in scoring.
 const TILE_ROWS: usize = 512;
 const TILE_TYPES: usize = 512;
@@ -36,6 +39,13 @@ pub(crate) struct LossRoom {
 }
 
 impl Head {
+    /// Hidden rows and their targets, a block at a time.
+    fn blocks<'b>(&self, hidden: &'b [f32], targets: &'b [u32]) -> impl Iterator<Item = (&'b [f32], &'b [u32])> {
+        let width = hidden.len() / targets.len();
+        let rows = (BLOCK * width / self.table.len()).clamp(FEWEST_ROWS, MOST_ROWS);
+        hidden.chunks(rows * width).zip(targets.chunks(rows))
+    }
+
     /// All logits of rows, and how many a row has.
     pub(crate) fn logits<'l>(
         &self,
@@ -57,8 +67,7 @@ impl Head {
     /// The sum of losses over rows, in nats. There is at least one row.
     pub(crate) fn loss(&self, weights: &[f32], hidden: &[f32], targets: &[u32], space: &mut LossRoom) -> f64 {
         let width = hidden.len() / targets.len();
-        let blocks = hidden.chunks(BLOCK_ROWS * width).zip(targets.chunks(BLOCK_ROWS));
-        blocks
+        self.blocks(hidden, targets)
             .map(|(hidden, targets)| {
                 let (logits, tokens) = self.logits(weights, hidden, width, &mut space.logits);
                 cross_entropy(logits, tokens, targets, 1.0)
@@ -79,10 +88,10 @@ impl Head {
     ) -> (f64, &'s mut [f32]) {
         let width = hidden.len() / targets.len();
         let all = room(&mut space.d_hidden, hidden.len());
+        let mut rest = &mut *all;
         let mut sum = 0.0;
-        for ((hidden, targets), d_hidden) in
-            hidden.chunks(BLOCK_ROWS * width).zip(targets.chunks(BLOCK_ROWS)).zip(all.chunks_mut(BLOCK_ROWS * width))
-        {
+        for (hidden, targets) in self.blocks(hidden, targets) {
+            let d_hidden = rest.split_off_mut(..hidden.len()).unwrap_or_default();
             let (logits, tokens) = self.logits(weights, hidden, width, &mut space.logits);
             sum += cross_entropy(logits, tokens, targets, scale);
             linear::back_input(d_hidden, Old::Replace, logits, &weights[self.table.clone()], (width, tokens));

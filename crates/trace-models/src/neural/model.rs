@@ -16,7 +16,7 @@ use trace_core::numerics::divergence;
 use trace_core::theory::Fitness;
 use trace_core::{Branches, DensityModel, EntryMut, EventId, EventScore, Measure, ModelError, Reading, Scores};
 
-use super::architecture::{Architecture, Past};
+use super::architecture::{Architecture, Past, room};
 use super::head::{self, TileRoom};
 use super::network::{NetworkConfig, with_kind};
 use super::rows::Rows;
@@ -94,13 +94,13 @@ impl<A: Architecture> NeuralModel<A> {
         let longest = sequences.iter().map(Vec::len).max().unwrap_or(1).max(1);
         sequences
             .par_chunks((PASS_ROWS / longest).max(1))
-            .map_init(A::Tape::default, |tape, part| {
+            .map_init(<(A::Tape, Vec<f32>)>::default, |(tape, flat), part| {
                 let groups: Vec<_> = part.iter().map(|sequence| (0, sequence.len(), 1)).collect();
                 let rows = Rows::new(&groups, A::ORDER, |group, _, step| part[group][step]);
                 self.network.forward(&self.weights, &rows, Past::Nothing, tape);
-                let mut flat = vec![0.0; rows.len() * tokens];
+                let flat = room(flat, rows.len() * tokens);
                 let head = &self.weights[self.network.head()];
-                head::logits(A::hidden(tape), head, (self.network.width(), tokens), &mut flat);
+                head::logits(A::hidden(tape), head, (self.network.width(), tokens), flat);
                 let mut list: Vec<Vec<f32>> = part.iter().map(|s| Vec::with_capacity(s.len() * tokens)).collect();
                 rows.for_each(|group, _, _, row| {
                     list[group.index].extend_from_slice(&flat[row * tokens..][..tokens]);

@@ -25,7 +25,7 @@ pub fn usual_pace(config: &NetworkConfig) -> (f32, Pace) {
         NetworkConfig::Bert(_) => (RATE * hidden.sqrt(), Pace::EVEN),
         // Large numbers move fast: gains start at the size of its rows, and embeddings learn only where their event is near.
         NetworkConfig::Llama(_) => (RATE, Pace { hidden, embedding: 10.0, head: 2.0, vector: 30.0 }),
-        _ => (RATE, Pace { hidden, ..Pace::EVEN }),
+        _ => (RATE, Pace { hidden, embedding: 3.0, ..Pace::EVEN }),
     }
 }
 

@@ -49,6 +49,7 @@ fn check_flags(args: &TrainArgs) -> anyhow::Result<()> {
         ("--batch", args.batch.is_some()),
         ("--length", args.length.is_some()),
         ("--learning-rate", args.learning_rate.is_some()),
+        ("--schedule", args.schedule.is_some()),
         ("--weight-decay", args.weight_decay.is_some()),
         ("--optimiser", args.optimiser.is_some()),
         ("--checkpoint-seconds", args.checkpoint_seconds.is_some()),

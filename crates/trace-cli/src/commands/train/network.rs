@@ -11,13 +11,14 @@ use trace_core::theory::Fitness;
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_pace};
 use trace_models::neural::train::{
-    Checkpoints, Limit, OptimiserKind, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained,
+    Checkpoints, Limit, OptimiserKind, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
+    Trained,
 };
 use trace_models::{ModelRecord, write_folder};
 
 use super::corpus::LogCorpus;
 use super::{open_process, process_entropy, size};
-use crate::cli::{Backbone, OptimiserFlag, TrainArgs};
+use crate::cli::{Backbone, OptimiserFlag, ScheduleFlag, TrainArgs};
 use crate::commands::log::SHAPING;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -144,6 +145,10 @@ fn spec(args: &TrainArgs, config: &NetworkConfig, survey: &Survey, length: usize
         OptimiserFlag::Muon => OptimiserKind::Muon,
         OptimiserFlag::Adamw => OptimiserKind::AdamW,
     };
+    let schedule = match args.schedule.unwrap_or_default() {
+        ScheduleFlag::Linear => Schedule::Linear,
+        ScheduleFlag::Cosine => Schedule::Cosine,
+    };
     let (usual_rate, pace) = usual_pace(config);
     let rate = args.learning_rate.unwrap_or(usual_rate);
     if !(rate > 0.0 && rate < 10.0) {
@@ -159,7 +164,7 @@ fn spec(args: &TrainArgs, config: &NetworkConfig, survey: &Survey, length: usize
     if !(0.0..=10.0).contains(&decay) {
         return Err(Failure::usage(format!("--weight-decay: {decay} is out of range; expected 0 to 10")));
     }
-    Ok(TrainSpec { optimiser, rate, pace, decay, batch, length, limit, seed: args.seed, checkpoint_seconds })
+    Ok(TrainSpec { optimiser, rate, schedule, pace, decay, batch, length, limit, seed: args.seed, checkpoint_seconds })
 }
 
 /// All that decides what a run does, for `--resume` to compare.
@@ -168,6 +173,7 @@ fn settings(args: &TrainArgs, config: &NetworkConfig, spec: &TrainSpec, survey: 
         "network": format!("{config:?}"),
         "optimiser": spec.optimiser,
         "learning_rate": spec.rate,
+        "schedule": spec.schedule,
         "pace": format!("{:?}", spec.pace),
         "weight_decay": spec.decay,
         "batch": spec.batch,
@@ -235,6 +241,7 @@ fn record(args: &TrainArgs, spec: &TrainSpec, survey: &Survey, trained: &Trained
         ("ngram_loss", json!(survey.ngram_loss.map(|(_, loss)| loss))),
         ("optimiser", json!(spec.optimiser)),
         ("learning_rate", json!(spec.rate)),
+        ("schedule", json!(spec.schedule)),
         ("weight_decay", json!(spec.decay)),
         ("batch", json!(spec.batch)),
         ("length", json!(spec.length)),

@@ -14,5 +14,5 @@ pub(crate) use masked::Masked;
 pub(crate) use objective::NextEvent;
 pub use optimiser::{OptimiserKind, Pace};
 pub(crate) use run::run;
-pub use run::{Limit, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};
+pub use run::{Limit, Schedule, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};
 pub(crate) use step::Gradients;

@@ -1,8 +1,10 @@
 //! The training loop.
 //!
 //! ```text
-//! rate(f) = peak · min(f / warm-up, (1 + cos π f) / 2)            f: the share of steps, or of minutes, that is over
+//! rate(f) = peak · min(f / warm-up, fall(f))            f: the share of steps, or of minutes, that is over
 //! ```
+//!
+//! where `fall` is `1 − f` or `(1 + cos π f) / 2` ([`Schedule`]).
 //!
 //! The held-out loss is measured about twenty times; the weights of the lowest are kept. By steps, a run is a
 //! function of its settings, corpus and seed alone, whatever the number of threads and however often it was killed
@@ -12,6 +14,7 @@
 use std::time::{Duration, Instant};
 
 use rand_chacha::ChaCha8Rng;
+use serde::Serialize;
 use trace_core::random::{Purpose, Streams};
 
 use super::corpus::{BatchShape, Batches, Corpus, Survey, windows};
@@ -31,6 +34,17 @@ pub enum Limit {
     EarlyStop(u64),
 }
 
+/// How the learning rate falls, from its peak to zero at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    /// In a straight line.
+    #[default]
+    Linear,
+    /// As a cosine does from 0 to π.
+    Cosine,
+}
+
 /// How to train.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainSpec {
@@ -38,6 +52,8 @@ pub struct TrainSpec {
     pub optimiser: OptimiserKind,
     /// The largest learning rate.
     pub rate: f32,
+    /// How it falls.
+    pub schedule: Schedule,
     /// The shares of it at which tensors move.
     pub pace: Pace,
     /// Weight decay: what share of a hidden weight a step at the rate of 1 takes away.
@@ -190,7 +206,7 @@ pub(crate) fn run<O: Objective>(
     let mut end = TrainEnd::Complete;
     while run.share() < 1.0 {
         let batch = objective.examples(batches.next()?, chance(spec.seed, Some(run.state.step)));
-        let rate = spec.rate * rate_at(run.share());
+        let rate = spec.rate * rate_at(spec.schedule, run.share());
         let (loss, gradient) = gradients.compute(objective, &run.state.weights, &batch);
         run.state.optimiser.step(objective.layout(), &mut run.state.weights, gradient, rate);
         run.state.step += 1;
@@ -303,8 +319,12 @@ fn mean_loss<O: Objective>(objective: &O, weights: &[f32], examples: &[O::Exampl
 }
 
 /// The rate's share of its peak.
-fn rate_at(share: f64) -> f32 {
-    let fall = 0.5 * (1.0 + (std::f64::consts::PI * share.min(1.0)).cos());
+fn rate_at(schedule: Schedule, share: f64) -> f32 {
+    let left = 1.0 - share.min(1.0);
+    let fall = match schedule {
+        Schedule::Linear => left,
+        Schedule::Cosine => 0.5 * (1.0 - (std::f64::consts::PI * left).cos()),
+    };
     let rise = (share + 1e-3) / WARM_UP;
     rise.min(fall) as f32
 }
