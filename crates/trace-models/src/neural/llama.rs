@@ -527,6 +527,8 @@ impl Trainable for Llama {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::neural::NetworkConfig;
+    use crate::neural::train::OptimiserKind;
 
     fn fresh(heads: usize, head_width: usize) -> (Llama, Vec<f32>) {
         let llama = Llama::new(LlamaConfig {
@@ -599,5 +601,23 @@ mod tests {
         }
         assert!(values[24..].iter().all(|row| silent(&row[..24]) && !silent(&row[24..])), "and sees the private one");
         assert!(out[24..].iter().all(|row| silent(row)));
+    }
+
+    /// Head and last gain are each the other's gradient where both are zero: training changes neither, while the private part
+    /// of the embeddings learns.
+    #[test]
+    fn training_leaves_the_private_part_private() {
+        let (llama, before) = fresh(4, 8);
+        let network = NetworkConfig::Llama(llama.config.clone());
+        let mut state = network.fresh_state(3, OptimiserKind::AdamW);
+        assert_eq!(state.weights, before);
+        let batch: Vec<Vec<u32>> = (0..4).map(|s| (0..9).map(|i| (5 * s + i * i) % 9).collect()).collect();
+        network.steps(&mut state, &vec![batch; 4], 0.01).expect("batches are in order");
+        let silent = |values: &[f32]| values.iter().all(|value| *value == 0.0);
+        let rows = |range: &Range<usize>| state.weights[range.clone()].chunks_exact(32);
+        assert!(rows(&llama.head).all(|row| silent(&row[24..])));
+        assert!(silent(&state.weights[llama.norm.clone()][24..]));
+        let fresh_rows = before[llama.embedding.clone()].chunks_exact(32);
+        assert!(rows(&llama.embedding).zip(fresh_rows).all(|(now, before)| now[24..] != before[24..]));
     }
 }

@@ -363,3 +363,18 @@ impl Recent {
         if self.seconds > 0.0 { self.events / self.seconds } else { 0.0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_rise_quickly_and_fall_to_zero() {
+        for (schedule, early) in [(Schedule::Linear, 0.75), (Schedule::Cosine, 0.5 + 0.5f32.sqrt() / 2.0)] {
+            let rates = [0.0, 0.01, 0.25, 0.5, 1.0, 1.5].map(|share| rate_at(schedule, share));
+            for (rate, wanted) in rates.into_iter().zip([0.05, 0.55, early, 0.5, 0.0, 0.0]) {
+                assert!((rate - wanted).abs() < 1e-6, "{schedule:?}: {rates:?}");
+            }
+        }
+    }
+}
