@@ -61,7 +61,7 @@ pub fn network(
     let state = if checkpoints.exists() {
         checkpoints.load(&settings, spec.optimiser, config.parameters())?
     } else {
-        config.fresh_state(SEED, spec.optimiser)
+        config.fresh_state_on(corpus, &survey, SEED, spec.optimiser)?
     };
     let mut record = ModelRecord { event_counts: Some(survey.counts.clone()), ..ModelRecord::default() };
     record.special_tokens.insert(config.last_token().to_owned(), config.tokens() as u32 - 1);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::layout::Layout;
 use super::rows::{Order, Rows};
+use super::train::Echo;
 
 /// What lies before the rows of a forward pass.
 pub(crate) enum Past<'a, M> {
@@ -27,7 +28,7 @@ pub(crate) trait Architecture: Send + Sync {
     const ORDER: Order;
 
     /// Gives freshly drawn weights what chance would take long to find.
-    fn begin(&self, _weights: &mut [f32]) {}
+    fn begin(&self, _weights: &mut [f32], _echo: &Echo) {}
 
     /// The tensors.
     fn layout(&self) -> &Layout;

@@ -45,7 +45,7 @@ impl Heads {
         (head * self.width, (self.queries + key) * self.width, (self.queries + self.keys + key) * self.width)
     }
 
-    fn scale(&self) -> f32 {
+    pub(super) fn scale(&self) -> f32 {
         1.0 / (self.width as f32).sqrt()
     }
 
@@ -294,64 +294,6 @@ pub(crate) fn backward(
     }
 }
 
-/// Rotary positions: how fast each pair of a head's numbers turns.
-#[derive(Clone, Debug)]
-pub(crate) struct Rotary {
-    frequencies: Vec<f32>,
-}
-
-/// Cosines and sines, a row a position, as far as they were needed.
-#[derive(Debug, Default)]
-pub(crate) struct Turns {
-    cosines: Vec<f32>,
-    sines: Vec<f32>,
-}
-
-impl Rotary {
-    pub(crate) fn new(width: usize, theta: f32) -> Self {
-        let frequencies = (0..width / 2).map(|i| 1.0 / theta.powf((2 * i) as f32 / width as f32)).collect();
-        Self { frequencies }
-    }
-
-    /// Makes sure of every position below `positions`.
-    pub(crate) fn prepare(&self, turns: &mut Turns, positions: usize) {
-        for position in turns.cosines.len() / self.frequencies.len()..positions {
-            for frequency in &self.frequencies {
-                // In f32 like the files' own training: at large positions a more exact angle would be another one.
-                let (sine, cosine) = f64::from(position as f32 * frequency).sin_cos();
-                turns.cosines.push(cosine as f32);
-                turns.sines.push(sine as f32);
-            }
-        }
-    }
-
-    /// A query, as pairs of numbers, and the first number of each pair of a key, that make a head look `lag` tokens
-    /// back wherever it stands: the tokens beside that one score lower by `margin`. Pairs that turn too slowly to
-    /// matter within some hundred tokens take no part.
-    pub(crate) fn look_back(&self, lag: usize, margin: f32) -> Vec<((f32, f32), f32)> {
-        let fast = |frequency: &&f32| **frequency > 0.02;
-        let drop: f32 = self.frequencies.iter().filter(fast).map(|frequency| 1.0 - frequency.cos()).sum();
-        let scale = (2.0 * self.frequencies.len() as f32).sqrt();
-        let size = (margin * scale / drop).sqrt();
-        let pair = |frequency: &f32| {
-            let (sine, cosine) = (lag as f32 * frequency).sin_cos();
-            ((size * cosine, -size * sine), size)
-        };
-        self.frequencies.iter().filter(fast).map(pair).collect()
-    }
-
-    /// Rotates the queries and keys of all rows of a group, each by its position; `turn` is −1 to undo it.
-    pub(crate) fn rotate(&self, turns: &Turns, heads: &Heads, group: &Group, rows: &mut [f32], turn: f32) {
-        let rotated = (heads.queries + heads.keys) * heads.width;
-        let half = self.frequencies.len();
-        for (index, row) in rows.chunks_exact_mut(heads.row()).enumerate() {
-            let position = (group.start + index % group.steps) * half;
-            let (cosines, sines) = (&turns.cosines[position..][..half], &turns.sines[position..][..half]);
-            single::rotate(&mut row[..rotated], cosines, sines, turn);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -409,35 +351,6 @@ mod tests {
             forward(&heads, &group, Some(&cache), &rows, &mut out, &mut Vec::new(), false);
             for (found, expected) in out.iter().zip(plain(&heads, &group, &cache, &rows)) {
                 assert!((f64::from(*found) - expected).abs() < 2e-5, "past {start}: {found} instead of {expected}");
-            }
-        }
-    }
-
-    /// Wherever a head stands, the token so far back has the highest score, and its neighbours have less by the margin.
-    #[test]
-    fn a_head_that_looks_back_scores_that_token_highest() {
-        let heads = Heads { queries: 1, keys: 1, width: 16 };
-        let rotary = Rotary::new(heads.width, 10_000.0);
-        let mut turns = Turns::default();
-        rotary.prepare(&mut turns, 40);
-        for lag in [1, 2, 5] {
-            let mut row = vec![0.0; heads.row()];
-            for (i, ((low, high), key)) in rotary.look_back(lag, 2.0).into_iter().enumerate() {
-                (row[i], row[i + 8], row[heads.width + i]) = (low, high, key);
-            }
-            let mut rows: Vec<f32> = (0..40).flat_map(|_| row.clone()).collect();
-            let group = Group { index: 0, start: 0, steps: 40, count: 1, branch: 0, row: 0 };
-            rotary.rotate(&turns, &heads, &group, &mut rows, 1.0);
-            let score = |t: usize, u: usize| -> f32 {
-                let (query, key) = (&rows[t * heads.row()..][..16], &rows[u * heads.row() + 16..][..16]);
-                query.iter().zip(key).map(|(a, b)| a * b).sum::<f32>() * heads.scale()
-            };
-            for t in [12, 30] {
-                let at = t - lag;
-                for near in [at - 1, at + 1] {
-                    assert!((score(t, at) - score(t, near) - 2.0).abs() < 1e-3);
-                }
-                assert!((0..=t).filter(|u| *u != at).all(|u| score(t, u) < score(t, at) - 1.5), "lag {lag} at {t}");
             }
         }
     }

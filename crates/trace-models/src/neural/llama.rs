@@ -15,11 +15,13 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use super::architecture::{Architecture, Past, Trainable, embed, room};
-use super::attention::{self, Cache, Heads, Rotary, Turns};
+use super::attention::{self, Cache, Heads};
 use super::layout::{Layout, Role, Start};
 use super::linear;
 use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
+use super::rotary::{Rotary, Turns};
 use super::rows::{Order, Rows};
+use super::train::Echo;
 use crate::Error;
 use crate::folder::Config;
 use crate::kernels::product::Old;
@@ -166,13 +168,10 @@ const SEEN: f32 = 4.0;
 /// One in so many numbers of a row is kept for heads and feed-forward layers: the head of the network starts without them
 /// and never learns to read them.
 const PRIVATE: usize = 4;
-/// How sharply the heads of a fresh network that carry rows look back, and those that see the private numbers.
-const MARGIN: f32 = 0.5;
-const SHARP: f32 = 6.0;
-/// How loudly they pass on what they see. What carriers pass on is a mean over events: loud, so that a process that remembers
-/// twenty events alike is learnt too; one that forgets quickly turns it down within few steps, as gains learn fast.
-const PASSED_ON: f32 = 4.0;
+/// How loudly the heads of a fresh network that see the private numbers pass on what they see.
 const WHISPERED: f32 = 0.1;
+/// The loudest that heads which carry rows are.
+const LOUDEST: f64 = 8.0;
 
 impl Llama {
     pub(crate) fn new(config: LlamaConfig) -> Self {
@@ -225,7 +224,7 @@ impl Llama {
     }
 
     /// Lets the heads of a fresh layer look back.
-    fn begin_looking(&self, qkv: &mut [f32]) {
+    fn begin_looking(&self, qkv: &mut [f32], echo: &Echo) {
         let width = self.config.width;
         let Heads { queries, keys, width: head_width } = self.heads;
         let (carriers, half) = (self.carriers(), head_width / 2);
@@ -233,10 +232,16 @@ impl Llama {
         let key_rows = &mut rest[..keys * head_width * width];
         // Keys that no query asks for yet may stay random: that is what queries can learn from.
         query_rows.fill(0.0);
+        let carrying = self.rotary.look_back(echo.shares());
+        let watching = |place: usize| {
+            let mut shares = vec![0.0; place + 1];
+            shares[place] = 1.0;
+            self.rotary.look_back(&shares)
+        };
         for head in 0..queries {
             let key = self.key_of(head);
-            let (back, margin) = if key < carriers { (1, MARGIN) } else { (1 + key - carriers, SHARP) };
-            for (i, (query, size)) in self.rotary.look_back(back, margin).into_iter().enumerate() {
+            let look = if key < carriers { carrying.clone() } else { watching(key - carriers) };
+            for (i, (query, size)) in look.into_iter().enumerate() {
                 let set = |at: usize, value: f32, table: &mut [f32]| {
                     let row = &mut table[at * width..][..width];
                     row.fill(0.0);
@@ -252,7 +257,7 @@ impl Llama {
 
     /// Lets the heads of a fresh layer pass on what they see: carriers a number of the row each to its own place, the others
     /// a random mixture of the private numbers to the public ones.
-    fn begin_passing(&self, weights: &mut [f32], layer: &Layer) {
+    fn begin_passing(&self, weights: &mut [f32], layer: &Layer, echo: &Echo) {
         let width = self.config.width;
         let Heads { queries, keys, width: head_width } = self.heads;
         let (public, carried, out_columns) = (self.public(), self.carriers() * head_width, queries * head_width);
@@ -271,6 +276,7 @@ impl Llama {
         }
         // Query heads that share values share the room to pass them on.
         let share = (queries / keys) as f32;
+        let loudness = echo.total().min(LOUDEST) as f32;
         let whisper =
             WHISPERED * (width as f32 / (keys * head_width).saturating_sub(carried).max(1) as f32).sqrt() / share;
         let out = &mut weights[layer.out.clone()];
@@ -282,7 +288,7 @@ impl Llama {
                     out[to * out_columns + column] = whisper * drawn;
                 }
             } else if (1..public).contains(&place) {
-                out[place * out_columns + column] = PASSED_ON / share;
+                out[place * out_columns + column] = loudness / share;
             }
         }
     }
@@ -335,13 +341,13 @@ impl Architecture for Llama {
     }
 
     /// Every event starts with the same large number in its first place, and the heads of the first layer turn it into a
-    /// look back. As many as it takes to carry the public part of a row look at the event before the last and, less, at
-    /// those beside it, and pass on what they see unchanged, so that what is learnt of an event that has just happened
-    /// holds for one that happened a little earlier too, until training finds out where it does not. The others look one,
+    /// look back. As many as it takes to carry the public part of a row look as far back as the corpus echoes ([`Echo`]), and
+    /// pass on what they see unchanged and that loudly, so that what is learnt of an event that has just happened holds
+    /// for one that happened earlier too, until training finds out where it does not. The others look one,
     /// two, … events back at the private part alone, which learns nothing but what matters there: in the public part, that
     /// would be drowned by what matters of the last event. Where heads look depends on no event at first, and feed-forward
     /// and deeper layers add nothing, as anything random would only have to be unlearnt.
-    fn begin(&self, weights: &mut [f32]) {
+    fn begin(&self, weights: &mut [f32], echo: &Echo) {
         let width = self.config.width;
         let root = (width as f32).sqrt();
         let public = self.public();
@@ -369,8 +375,8 @@ impl Architecture for Llama {
             weights[layer.down.clone()].fill(0.0);
         }
         if let Some(layer) = self.layers.first() {
-            self.begin_looking(&mut weights[layer.qkv.clone()]);
-            self.begin_passing(weights, layer);
+            self.begin_looking(&mut weights[layer.qkv.clone()], echo);
+            self.begin_passing(weights, layer, echo);
         }
     }
 
@@ -545,7 +551,7 @@ mod tests {
             trained_length: 8,
         });
         let mut weights = llama.layout.draw(3);
-        llama.begin(&mut weights);
+        llama.begin(&mut weights, &Echo::default());
         (llama, weights)
     }
 
@@ -596,7 +602,7 @@ mod tests {
         let values = &table(&llama.layers[0].qkv, 32)[64..];
         let out = table(&llama.layers[0].out, 32);
         for place in 1..24 {
-            assert_eq!((values[place][place], out[place][place]), (1.0, PASSED_ON));
+            assert_eq!((values[place][place], out[place][place]), (1.0, Echo::default().total() as f32));
             assert!(!silent(&out[place][24..]), "the last head speaks to the public part");
         }
         assert!(values[24..].iter().all(|row| silent(&row[..24]) && !silent(&row[24..])), "and sees the private one");

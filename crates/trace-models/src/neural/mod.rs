@@ -23,6 +23,7 @@ pub mod mamba;
 pub(crate) mod model;
 mod network;
 pub mod recurrent;
+mod rotary;
 mod rows;
 mod saliency;
 pub mod shape;

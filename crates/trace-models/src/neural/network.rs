@@ -11,7 +11,7 @@ use super::llama::LlamaConfig;
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
 use super::store::{self, NeuralNetwork};
-use super::train::{Corpus, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained};
+use super::train::{Corpus, Echo, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained};
 use super::train::{Gradients, Masked, NextEvent, run};
 use crate::Error;
 use crate::folder::Config;
@@ -261,11 +261,27 @@ impl NetworkConfig {
         2.0 * (layout.len() - tables) as f64 + 4.0 * (attended * context) as f64 + 2.0 * (width * types) as f64
     }
 
-    /// A run that has not begun.
+    /// A run that has not begun, on no corpus in particular.
     pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
+        self.state(seed, optimiser, &Echo::default())
+    }
+
+    /// A run on this corpus that has not begun: a LLaMA starts by looking back as far as the corpus echoes.
+    pub fn fresh_state_on(
+        &self,
+        corpus: &dyn Corpus,
+        survey: &Survey,
+        seed: u64,
+        optimiser: OptimiserKind,
+    ) -> Result<TrainState, Error> {
+        let echo = if matches!(self, Self::Llama(_)) { Echo::measure(corpus, survey)? } else { Echo::default() };
+        Ok(self.state(seed, optimiser, &echo))
+    }
+
+    fn state(&self, seed: u64, optimiser: OptimiserKind, echo: &Echo) -> TrainState {
         let weights = with_any!(self, network => {
             let mut weights = network.layout().draw(seed);
-            network.begin(&mut weights);
+            network.begin(&mut weights, echo);
             weights
         });
         TrainState::new(weights, optimiser)

@@ -127,7 +127,7 @@ impl Survey {
     }
 
     /// Whether the sequence with this number is not trained on.
-    fn is_held_out(&self, index: usize) -> bool {
+    pub(super) fn is_held_out(&self, index: usize) -> bool {
         self.cutoff.is_some_and(|cutoff| lot(self.seed, index) <= cutoff)
     }
 

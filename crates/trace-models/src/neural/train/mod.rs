@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod corpus;
+mod echo;
 mod masked;
 pub(super) mod objective;
 mod optimiser;
@@ -10,6 +11,7 @@ mod step;
 
 pub use checkpoint::Checkpoints;
 pub use corpus::{Corpus, SequencePass, Survey};
+pub(crate) use echo::Echo;
 pub(crate) use masked::Masked;
 pub(crate) use objective::NextEvent;
 pub use optimiser::{OptimiserKind, Pace};
