@@ -35,14 +35,15 @@ const CLEAR: f64 = 0.05;
 /// Stands for a type that is not looked at.
 const OTHER: u32 = u32::MAX;
 
-/// How much of what an event says about the one right after it, it also says about the one 2, 3, … events later.
+/// How much of what an event says about the one right after it, it also says about the one 2, 3, … events later; not less than is
+/// usual, as what an earlier event says may be something else altogether.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Echo {
     shares: Vec<f64>,
 }
 
 impl Default for Echo {
-    /// For want of a corpus: half of it, a quarter, and so on.
+    /// The usual: half of it, a quarter, and so on.
     fn default() -> Self {
         Self { shares: (1..9).map(|lag| 0.5f64.powi(lag)).collect() }
     }
@@ -82,7 +83,8 @@ impl Echo {
         let far = &likeness[likeness.len() - FAR..];
         let lasting = (far.iter().sum::<f64>() / FAR as f64).clamp(0.0, 0.9);
         let share = |likeness: &f64| ((likeness - lasting) / (1.0 - lasting)).clamp(0.0, 1.0).powf(SHARPER);
-        Ok(Self { shares: likeness.iter().map(share).collect() })
+        let usual = Self::default().shares.into_iter().chain(std::iter::repeat(0.0));
+        Ok(Self { shares: likeness.iter().map(share).zip(usual).map(|(share, usual)| share.max(usual)).collect() })
     }
 
     /// Of an event that another one has followed, that two have followed, and so on.
@@ -174,10 +176,12 @@ mod tests {
     fn an_echo_lasts_as_long_as_the_process_remembers() {
         let short = measured(&sequences(&[0.6]));
         let long = measured(&sequences(&[0.15, 0.15, 0.15, 0.15]));
+        let usual = Echo::default();
         let (one, all) = (short.shares(), long.shares());
-        assert!(one.iter().all(|share| *share < 0.1), "{one:?}");
+        assert_eq!((&one[..8], one.len()), (usual.shares(), LAGS - 1));
+        assert!(one[8..].iter().all(|share| *share < 0.1), "{one:?}");
         assert!(all[..3].iter().all(|share| *share > 0.7) && all[3..].iter().all(|share| *share < 0.2), "{all:?}");
-        assert!(short.total() < 0.5 && long.total() > 2.0);
+        assert!(short.total() < 1.5 && long.total() > 2.0);
     }
 
     #[test]
