@@ -70,9 +70,10 @@ impl Rotary {
             .collect();
         let mut sizes = vec![0.0; 2 * turning.len()];
         // Where nothing is wanted, it looks everywhere alike.
-        for _ in 0..if total > 0.0 { NEWTON_STEPS } else { 0 } {
-            let (old, system) = divergence(&places, &sizes);
-            let step = solve(system);
+        let steps = if total > 0.0 { NEWTON_STEPS } else { 0 };
+        for _ in 0..steps {
+            let old = divergence(&places, &sizes).0;
+            let step = solve(newton_system(&places, &sizes));
             // A whole step may lead too far.
             let next = (0..20).map(|halved| {
                 let part = 0.5f64.powi(halved);
@@ -105,20 +106,24 @@ impl Rotary {
 }
 
 /// For scores that are sums of `sizes` times the terms of each place: the divergence of their softmax from what is wanted, up to a
-/// constant, plus [`RIDGE`]/2 times the squares of the sizes; and its second derivatives by the sizes, each row followed by the
-/// first.
-fn divergence(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> (f64, Vec<Vec<f64>>) {
+/// constant, plus [`RIDGE`]/2 times the squares of the sizes; and the softmax.
+fn divergence(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> (f64, Vec<f64>) {
     let dot = |terms: &[f64]| -> f64 { terms.iter().zip(sizes).map(|(term, size)| term * size).sum() };
     let scores: Vec<f64> = places.iter().map(|(terms, _)| dot(terms)).collect();
     let high = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = scores.iter().map(|score| (score - high).exp()).sum();
     let squares: f64 = sizes.iter().map(|size| size * size).sum();
-    let mut value = high + sum.ln() + RIDGE / 2.0 * squares;
+    let wish: f64 = places.iter().zip(&scores).map(|((_, wanted), score)| wanted * score).sum();
+    let weights = scores.iter().map(|score| (score - high).exp() / sum).collect();
+    (high + sum.ln() + RIDGE / 2.0 * squares - wish, weights)
+}
+
+/// The second derivatives of [`divergence`] by the sizes, each row followed by the first.
+fn newton_system(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> Vec<Vec<f64>> {
+    let (_, weights) = divergence(places, sizes);
     let mut mean = vec![0.0; sizes.len()];
     let mut system = vec![vec![0.0; sizes.len() + 1]; sizes.len()];
-    for ((terms, wanted), score) in places.iter().zip(&scores) {
-        let weight = (score - high).exp() / sum;
-        value -= wanted * score;
+    for ((terms, wanted), weight) in places.iter().zip(&weights) {
         for (i, term) in terms.iter().enumerate() {
             mean[i] += weight * term;
             system[i][sizes.len()] += (weight - wanted) * term;
@@ -134,7 +139,7 @@ fn divergence(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> (f64, Vec<Vec<f64>>)
         row[i] += RIDGE;
         row[sizes.len()] += RIDGE * sizes[i];
     }
-    (value, system)
+    system
 }
 
 /// Solves linear equations whose matrix is positive definite; each row ends with its right side.

@@ -60,12 +60,13 @@ impl Echo {
             if survey.is_held_out(index) {
                 continue;
             }
+            let sequence = &sequence[..sequence.len().min(EVENTS - events)];
             for piece in sequence.chunks(PIECE) {
                 halves[pieces % 2].push(piece.iter().map(|event| places[event.index()]).collect());
                 pieces += 1;
             }
             events += sequence.len();
-            if events >= EVENTS {
+            if events == EVENTS {
                 break;
             }
         }

@@ -10,11 +10,8 @@ use crate::kernels::single;
 
 /// Rows that go through the network at once.
 const CHUNK_ROWS: usize = 1024;
-/// A lane has at least this many rows, or the products become too thin; beyond a few lanes at least so many, as every lane
-/// has a gradient to clear and to add.
+/// A lane has at least this many rows, or the products become too thin.
 const LANE_ROWS: usize = 512;
-const FEW_LANES: usize = 4;
-const WIDE_LANE_ROWS: usize = 2048;
 const MOST_LANES: usize = 8;
 /// Bytes that the lanes' gradients may take together.
 const LANE_BYTES: usize = 1 << 30;
@@ -76,7 +73,7 @@ impl<O: Objective> Gradients<O> {
     pub(crate) fn compute(&mut self, objective: &O, weights: &[f32], batch: &[O::Example]) -> (f64, &mut [f32]) {
         let total = rows_of::<O>(batch);
         let affordable = (LANE_BYTES / size_of_val(weights)).clamp(2, MOST_LANES);
-        let count = (total / LANE_ROWS).min(FEW_LANES).max(total / WIDE_LANE_ROWS).clamp(1, affordable);
+        let count = (total / LANE_ROWS).clamp(1, affordable);
         let parts = chunks::<O>(batch, total.div_ceil(count));
         if self.lanes.len() < parts.len() {
             self.lanes.resize_with(parts.len(), Lane::default);
