@@ -44,6 +44,17 @@ fn training_is_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
+fn the_rate_falls_as_it_is_told() {
+    let at = workplace();
+    for (model, flag) in [("usual", ""), ("line", "--schedule linear"), ("curve", "--schedule cosine")] {
+        at.run(&format!("{TRAIN} --steps 20 {flag} --out {model}"));
+    }
+    assert!(weights(&at, "usual") == weights(&at, "line"));
+    assert!(weights(&at, "usual") != weights(&at, "curve"));
+    assert_eq!(json(&at.read("curve/trace.json"))["training"]["schedule"], "cosine");
+}
+
+#[test]
 fn a_killed_run_continues_to_the_same_bits() {
     let at = workplace();
     for backbone in ["llama", "gru"] {
