@@ -48,7 +48,8 @@ fn shapley_values_are_those_of_captum() {
         exact.reverse();
         let largest = expected.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
         for (ours, theirs) in exact.iter().zip(&expected) {
-            assert!((ours - theirs).abs() < 1e-5 * largest, "position {effect}: {exact:?} against {expected:?}");
+            // Products on a tile unit are exact to some 2⁻¹⁶.
+            assert!((ours - theirs).abs() < 5e-5 * largest, "position {effect}: {exact:?} against {expected:?}");
         }
         // Sampled orders come close.
         let (mut sampled, _) = shapley(100, 3).values(&sequence, &*reading, effect).unwrap();

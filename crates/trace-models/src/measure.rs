@@ -4,20 +4,39 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
+use crate::kernels::product::{Matrix, MatrixMut, Old, multiply, multiply_in_vectors, tile_unit};
 
 /// Sides of the square matrices that are multiplied: which one suits the caches best depends on the machine.
 const SIDES: [usize; 4] = [256, 384, 512, 1024];
 /// Operations of a round, so that it takes some hundredths of a second whatever the side.
 const OPERATIONS: f64 = 4e9;
 
-/// The best rate of f32 matrix products over some rounds, in operations a second, with every thread of the current
-/// pool at work on a product of its own.
-pub fn matrix_product_peak(rounds: usize) -> f64 {
-    SIDES.into_iter().map(|side| best_of(rounds.max(1), side)).fold(0.0, f64::max)
+/// The best rates of f32 matrix products, in operations a second, with every thread of the current pool at work on a
+/// product of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProductPeak {
+    /// On the vector units, by `gemm`.
+    pub vectors: f64,
+    /// On the tile unit, where the processor has one: products of numbers in two parts.
+    pub tiles: Option<f64>,
 }
 
-fn best_of(rounds: usize, side: usize) -> f64 {
+impl ProductPeak {
+    /// Measures over some rounds.
+    pub fn measure(rounds: usize) -> Self {
+        let best = |tiles| SIDES.into_iter().map(|side| best_of(rounds.max(1), side, tiles)).fold(0.0, f64::max);
+        Self { vectors: best(false), tiles: tile_unit().then(|| best(true)) }
+    }
+
+    /// The better of two measurements.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        let tiles = self.tiles.into_iter().chain(other.tiles).reduce(f64::max);
+        Self { vectors: self.vectors.max(other.vectors), tiles }
+    }
+}
+
+fn best_of(rounds: usize, side: usize, tiles: bool) -> f64 {
     let threads = rayon::current_num_threads();
     let each = 2.0 * (side * side * side) as f64;
     let repeats = (OPERATIONS / each).ceil() as usize;
@@ -30,7 +49,12 @@ fn best_of(rounds: usize, side: usize) -> f64 {
             pairs.par_iter_mut().with_max_len(1).for_each(|(input, out)| {
                 let matrix = Matrix::new(&*input, side, side);
                 for _ in 0..repeats {
-                    multiply(MatrixMut::new(out, side, side), Old::Replace, 1.0, matrix, matrix);
+                    let mut out = MatrixMut::new(out, side, side);
+                    if tiles {
+                        multiply(out, Old::Replace, 1.0, matrix, matrix);
+                    } else {
+                        multiply_in_vectors(&mut out, Old::Replace, 1.0, &matrix, &matrix);
+                    }
                 }
             });
             (repeats * threads) as f64 * each / start.elapsed().as_secs_f64()

@@ -1,4 +1,8 @@
-//! Matrix products on `gemm`, behind views whose bounds are checked.
+//! Matrix products behind views whose bounds are checked: on the tile unit where the processor has one and the product is
+//! large enough, on `gemm` otherwise.
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod tiles;
 
 /// A matrix in a slice: element `(r, c)` lies at `r · row_stride + c · column_stride`.
 #[derive(Clone, Copy, Debug)]
@@ -77,11 +81,32 @@ pub(crate) enum Old {
     Add,
 }
 
+/// How exact a product has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Grade {
+    /// As exact as numbers of this size allow, or nearly so (2⁻¹⁶).
+    Exact,
+    /// Eight bits of each factor do, where the processor is faster then: for steps of training, whose batches are chance
+    /// anyway.
+    Training,
+}
+
 /// `out = scale · left · right`, or that added to `out`. Runs on the calling thread alone: callers split their work
 /// into pieces that do not depend on the number of threads.
-#[expect(clippy::needless_pass_by_value)] // a view is a borrow; passing it on reads better than borrowing a borrow
 pub(crate) fn multiply<T: Number>(
     out: MatrixMut<'_, T>,
+    old: Old,
+    scale: T,
+    left: Matrix<'_, T>,
+    right: Matrix<'_, T>,
+) {
+    multiply_to(Grade::Exact, out, old, scale, left, right);
+}
+
+/// As [`multiply`], as exact as `grade` says.
+pub(crate) fn multiply_to<T: Number>(
+    grade: Grade,
+    mut out: MatrixMut<'_, T>,
     old: Old,
     scale: T,
     left: Matrix<'_, T>,
@@ -92,9 +117,30 @@ pub(crate) fn multiply<T: Number>(
     if out.rows == 0 || out.columns == 0 {
         return;
     }
+    if !T::multiply_in_tiles(&mut out, old, scale, grade, &left, &right) {
+        multiply_in_vectors(&mut out, old, scale, &left, &right);
+    }
+}
+
+/// Whether products of `f32` may go to a tile unit.
+pub(crate) fn tile_unit() -> bool {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    return tiles::available();
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    false
+}
+
+/// The product on the vector units, by `gemm`; shapes have been checked.
+pub(crate) fn multiply_in_vectors<T: Number>(
+    out: &mut MatrixMut<'_, T>,
+    old: Old,
+    scale: T,
+    left: &Matrix<'_, T>,
+    right: &Matrix<'_, T>,
+) {
     #[expect(unsafe_code)]
-    // SAFETY: constructors checked that every element of the three views lies within its slice; the shapes were just
-    // checked to belong together; `out` is borrowed mutably, so it overlaps neither operand, and its rows do not
+    // SAFETY: constructors checked that every element of the three views lies within its slice; the caller checked that
+    // the shapes belong together; `out` is borrowed mutably, so it overlaps neither operand, and its rows do not
     // overlap each other.
     unsafe {
         gemm::gemm(
@@ -124,10 +170,38 @@ pub(crate) fn multiply<T: Number>(
 /// Numbers that can be multiplied.
 pub(crate) trait Number: Copy + Send + Sync + 'static {
     const ONE: Self;
+
+    /// The product on the tile unit, if there is one for these numbers and it pays for this shape: whether it was done.
+    fn multiply_in_tiles(
+        _out: &mut MatrixMut<'_, Self>,
+        _old: Old,
+        _scale: Self,
+        _grade: Grade,
+        _left: &Matrix<'_, Self>,
+        _right: &Matrix<'_, Self>,
+    ) -> bool {
+        false
+    }
 }
 
 impl Number for f32 {
     const ONE: Self = 1.0;
+
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    fn multiply_in_tiles(
+        out: &mut MatrixMut<'_, Self>,
+        old: Old,
+        scale: Self,
+        grade: Grade,
+        left: &Matrix<'_, Self>,
+        right: &Matrix<'_, Self>,
+    ) -> bool {
+        let done = tiles::worth(left.rows, left.columns, right.columns) && tiles::available();
+        if done {
+            tiles::multiply(out, old, scale, grade, left, right);
+        }
+        done
+    }
 }
 
 impl Number for f64 {
@@ -146,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    fn view(values: &[f64], (rows, columns): (usize, usize), gap: usize, turned: bool) -> Matrix<'_, f64> {
+    pub(super) fn view<T>(values: &[T], (rows, columns): (usize, usize), gap: usize, turned: bool) -> Matrix<'_, T> {
         if turned {
             Matrix::strided(values, columns, rows, rows + gap).transposed()
         } else {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::layout::{Layout, Role, Start};
 use super::linear;
 use crate::kernels::layer_norm::{back_layer_norm, layer_norm, layer_norm_kept};
-use crate::kernels::product::Old;
+use crate::kernels::product::{Grade, Old};
 use crate::kernels::single;
 
 /// A weight and, right after it, its bias: of a linear map, or the gains of a norm and what it adds.
@@ -30,7 +30,7 @@ impl Affine {
 
     /// `y = x Wᵀ + b`, or that added to `y`, with `W` stored as `out × in`.
     pub(crate) fn forward(&self, y: &mut [f32], old: Old, x: &[f32], weights: &[f32]) {
-        linear::forward(y, old, x, &weights[self.weight.clone()], self.shape());
+        linear::forward(y, old, Grade::Exact, x, &weights[self.weight.clone()], self.shape());
         single::add_to_rows(y, &weights[self.bias.clone()]);
     }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::layout::Layout;
 use super::rows::{Order, Rows};
 use super::train::Echo;
+use crate::kernels::product::Grade;
 
 /// What lies before the rows of a forward pass.
 pub(crate) enum Past<'a, M> {
@@ -16,6 +17,16 @@ pub(crate) enum Past<'a, M> {
     Shared(&'a M),
     /// One group of one branch, whose rows are added to the memory.
     Growing(&'a mut M),
+}
+
+impl<M> Past<'_, M> {
+    /// How exact the products of the pass have to be.
+    pub(crate) const fn grade(&self) -> Grade {
+        match self {
+            Self::Training => Grade::Training,
+            Self::Nothing | Self::Shared(_) | Self::Growing(_) => Grade::Exact,
+        }
+    }
 }
 
 /// A network without its head: from tokens to the normalised hidden row that the head multiplies.

@@ -9,6 +9,7 @@ use super::bert::{Bert, BertConfig, Tape};
 use super::store::{check_counts, read_weights, special_tokens};
 use crate::Error;
 use crate::folder::{Config, ModelRecord};
+use crate::kernels::product::Grade;
 use crate::shards::TensorSet;
 
 /// An encoder with its weights.
@@ -78,7 +79,7 @@ impl Encoder {
         self.network.forward(&self.weights, &rows, &mut tape, false);
         self.network.ask(&self.weights, (0..tokens.len()).collect(), &mut tape);
         let width = self.network.width();
-        self.network.head().logits(&self.weights, tape.hidden(width), width, &mut logits);
+        self.network.head().logits(Grade::Exact, &self.weights, tape.hidden(width), width, &mut logits);
         Ok(logits)
     }
 

@@ -10,7 +10,7 @@ use trace_core::EventScore;
 
 use super::architecture::room;
 use super::linear;
-use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
+use crate::kernels::product::{Grade, Matrix, MatrixMut, Old, multiply};
 use crate::kernels::single::{self, RowSum, cross_entropy, fold_tiles};
 
 /// Rows of a block of logits in training: as many as make a block of this many numbers, within bounds. Each block reads
@@ -49,6 +49,7 @@ impl Head {
     /// All logits of rows, and how many a row has.
     pub(crate) fn logits<'l>(
         &self,
+        grade: Grade,
         weights: &[f32],
         hidden: &[f32],
         width: usize,
@@ -57,7 +58,7 @@ impl Head {
         let table = &weights[self.table.clone()];
         let tokens = table.len() / width;
         let out = room(out, hidden.len() / width * tokens);
-        linear::forward(out, Old::Replace, hidden, table, (width, tokens));
+        linear::forward(out, Old::Replace, grade, hidden, table, (width, tokens));
         if let Some(bias) = &self.bias {
             single::add_to_rows(out, &weights[bias.clone()]);
         }
@@ -69,7 +70,7 @@ impl Head {
         let width = hidden.len() / targets.len();
         self.blocks(hidden, targets)
             .map(|(hidden, targets)| {
-                let (logits, tokens) = self.logits(weights, hidden, width, &mut space.logits);
+                let (logits, tokens) = self.logits(Grade::Exact, weights, hidden, width, &mut space.logits);
                 cross_entropy(logits, tokens, targets, 1.0)
             })
             .sum()
@@ -92,7 +93,7 @@ impl Head {
         let mut sum = 0.0;
         for (hidden, targets) in self.blocks(hidden, targets) {
             let d_hidden = rest.split_off_mut(..hidden.len()).unwrap_or_default();
-            let (logits, tokens) = self.logits(weights, hidden, width, &mut space.logits);
+            let (logits, tokens) = self.logits(Grade::Training, weights, hidden, width, &mut space.logits);
             sum += cross_entropy(logits, tokens, targets, scale);
             linear::back_input(d_hidden, Old::Replace, logits, &weights[self.table.clone()], (width, tokens));
             linear::back_weight(&mut gradient[self.table.clone()], logits, hidden, (width, tokens));
@@ -114,7 +115,7 @@ pub(crate) fn back_log_probability(
 ) {
     let head = &head[..types * width];
     let logits = room(logits, targets.len() * types);
-    linear::forward(logits, Old::Replace, hidden, head, (width, types));
+    linear::forward(logits, Old::Replace, Grade::Exact, hidden, head, (width, types));
     cross_entropy(logits, types, targets, -1.0);
     for (row, target) in logits.chunks_exact_mut(types).zip(targets) {
         // The difference of 1 and a near-certain event's probability has no digits left; the sum of the others has.
@@ -126,7 +127,7 @@ pub(crate) fn back_log_probability(
 
 /// All logits of rows.
 pub(crate) fn logits(hidden: &[f32], head: &[f32], (width, tokens): (usize, usize), out: &mut [f32]) {
-    linear::forward(out, Old::Replace, hidden, head, (width, tokens));
+    linear::forward(out, Old::Replace, Grade::Exact, hidden, head, (width, tokens));
 }
 
 /// Room for [`score`].
@@ -177,7 +178,7 @@ pub(crate) fn distributions(
     let mut wide = vec![0.0f64; types];
     for (block, hidden) in hidden.chunks(rows * width).enumerate() {
         let logits = room(&mut space.tile, hidden.len() / width * types);
-        linear::forward(logits, Old::Replace, hidden, &head[..types * width], (width, types));
+        linear::forward(logits, Old::Replace, Grade::Exact, hidden, &head[..types * width], (width, types));
         for (row, logits) in logits.chunks_exact(types).enumerate() {
             for (wide, logit) in wide.iter_mut().zip(logits) {
                 *wide = f64::from(*logit);

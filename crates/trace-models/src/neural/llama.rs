@@ -414,7 +414,7 @@ impl Architecture for Llama {
     fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Vec<Cache>>, tape: &mut Tape) {
         let (n, width, inner) = (rows.len(), self.config.width, self.config.feed_forward);
         let (heads, epsilon) = (&self.heads, self.config.norm_epsilon);
-        let keep = matches!(past, Past::Training);
+        let (keep, grade) = (matches!(past, Past::Training), past.grade());
         tape.size = n * width;
         let positions = rows.groups.iter().map(|group| group.start + group.steps).max().unwrap_or(0);
         self.rotary.prepare(&mut tape.turns, positions);
@@ -429,7 +429,7 @@ impl Architecture for Llama {
             let norm = room(&mut kept.norm, n * width);
             single::rms_norm(norm, room(&mut kept.inverse, n), x, &weights[layer.norm.clone()], epsilon);
             let qkv = room(&mut kept.qkv, n * heads.row());
-            linear::forward(qkv, Old::Replace, norm, &weights[layer.qkv.clone()], (width, heads.row()));
+            linear::forward(qkv, Old::Replace, grade, norm, &weights[layer.qkv.clone()], (width, heads.row()));
             let attended = room(&mut kept.attended, n * heads.out());
             let needed = if keep { rows.groups.len() } else { 1 };
             if kept.scores.len() < needed {
@@ -454,17 +454,17 @@ impl Architecture for Llama {
             if keep {
                 room(&mut kept.input, n * width).copy_from_slice(x);
             }
-            linear::forward(x, Old::Add, attended, &weights[layer.out.clone()], (heads.out(), width));
+            linear::forward(x, Old::Add, grade, attended, &weights[layer.out.clone()], (heads.out(), width));
             if keep {
                 room(&mut kept.middle, n * width).copy_from_slice(x);
             }
             let norm = room(&mut kept.mlp_norm, n * width);
             single::rms_norm(norm, room(&mut kept.mlp_inverse, n), x, &weights[layer.mlp_norm.clone()], epsilon);
             let gate_up = room(&mut kept.gate_up, n * 2 * inner);
-            linear::forward(gate_up, Old::Replace, norm, &weights[layer.gate_up.clone()], (width, 2 * inner));
+            linear::forward(gate_up, Old::Replace, grade, norm, &weights[layer.gate_up.clone()], (width, 2 * inner));
             let gated = room(&mut kept.gated, n * inner);
             single::swiglu(gated, gate_up, inner);
-            linear::forward(x, Old::Add, gated, &weights[layer.down.clone()], (inner, width));
+            linear::forward(x, Old::Add, grade, gated, &weights[layer.down.clone()], (inner, width));
         }
         let hidden = room(&mut tape.hidden, n * width);
         single::rms_norm(hidden, room(&mut tape.inverse, n), x, &weights[self.norm.clone()], epsilon);

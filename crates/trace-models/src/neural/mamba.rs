@@ -24,7 +24,7 @@ use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Group, Order, Rows};
 use crate::Error;
 use crate::folder::Config;
-use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
+use crate::kernels::product::{Grade, Matrix, MatrixMut, Old, multiply_to};
 use crate::kernels::scan::{self, CHUNK, Kept, ScanGradients, Scanned, Shape, Window};
 use crate::kernels::single;
 
@@ -368,7 +368,7 @@ impl Architecture for Mamba {
     fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Memory>, tape: &mut Tape) {
         let MambaConfig { width, inner, kernel, step_rank, norm_epsilon: epsilon, .. } = self.config;
         let (n, shape) = (rows.len(), self.shape);
-        let keep = matches!(past, Past::Training);
+        let (keep, grade) = (matches!(past, Past::Training), past.grade());
         tape.size = n * width;
         let layers = if keep { self.config.layers } else { 1 };
         tape.layers.resize_with(layers.max(tape.layers.len()), LayerTape::default);
@@ -380,7 +380,7 @@ impl Architecture for Mamba {
             let norm = room(&mut kept.norm, n * width);
             single::rms_norm(norm, room(&mut kept.inverse, n), x, &weights[layer.norm.clone()], epsilon);
             let inputs = room(&mut kept.inputs, n * 2 * inner);
-            linear::forward(inputs, Old::Replace, norm, &weights[layer.input.clone()], (width, 2 * inner));
+            linear::forward(inputs, Old::Replace, grade, norm, &weights[layer.input.clone()], (width, 2 * inner));
             if let Some(bias) = &layer.input_bias {
                 single::add_to_rows(inputs, &weights[bias.clone()]);
             }
@@ -398,11 +398,11 @@ impl Architecture for Mamba {
                 }
             }
             let mixing = room(&mut kept.mixing, n * shape.mixing());
-            linear::forward(mixing, Old::Replace, u, &weights[layer.mixing.clone()], (inner, shape.mixing()));
+            linear::forward(mixing, Old::Replace, grade, u, &weights[layer.mixing.clone()], (inner, shape.mixing()));
             let delta = room(&mut kept.delta, n * inner);
             let from = Matrix::strided(mixing, n, step_rank, shape.mixing());
             let step = Matrix::new(&weights[layer.step.clone()], inner, step_rank).transposed();
-            multiply(MatrixMut::new(delta, n, inner), Old::Replace, 1.0, from, step);
+            multiply_to(grade, MatrixMut::new(delta, n, inner), Old::Replace, 1.0, from, step);
             scan::step_sizes(delta, &weights[layer.step_bias.clone()]);
 
             let gated = room(&mut kept.gated, n * inner);
@@ -451,7 +451,7 @@ impl Architecture for Mamba {
             if keep {
                 room(&mut kept.input, n * width).copy_from_slice(x);
             }
-            linear::forward(x, Old::Add, gated, &weights[layer.out.clone()], (inner, width));
+            linear::forward(x, Old::Add, grade, gated, &weights[layer.out.clone()], (inner, width));
             if let Some(bias) = &layer.out_bias {
                 single::add_to_rows(x, &weights[bias.clone()]);
             }
@@ -524,10 +524,10 @@ impl Trainable for Mamba {
             let d_delta = Matrix::new(delta, n, inner);
             let step = Matrix::new(&weights[layer.step.clone()], inner, step_rank);
             let into = MatrixMut::strided(d_mixing, n, step_rank, shape.mixing());
-            multiply(into, Old::Replace, 1.0, d_delta, step);
+            multiply_to(Grade::Training, into, Old::Replace, 1.0, d_delta, step);
             let from = Matrix::strided(mixing, n, step_rank, shape.mixing());
             let d_step = MatrixMut::new(&mut gradient[layer.step.clone()], inner, step_rank);
-            multiply(d_step, Old::Add, 1.0, d_delta.transposed(), from);
+            multiply_to(Grade::Training, d_step, Old::Add, 1.0, d_delta.transposed(), from);
             linear::back_input(d_gated, Old::Add, d_mixing, &weights[layer.mixing.clone()], (inner, shape.mixing()));
             linear::back_weight(&mut gradient[layer.mixing.clone()], d_mixing, u, (inner, shape.mixing()));
             // The convolution; then `inputs` is the gradient of `x` and `z`.

@@ -24,7 +24,7 @@ use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
 use crate::kernels::panels::Panels;
-use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
+use crate::kernels::product::{Grade, Matrix, MatrixMut, Old, multiply_to};
 use crate::kernels::single;
 
 /// The shape of a recurrent network.
@@ -180,13 +180,13 @@ impl<C: Cell> Recurrent<C> {
     }
 
     /// The product of all rows with the input's weights.
-    fn project(&self, gates: &mut [f32], x: &[f32], weight: &[f32], n: usize) {
+    fn project(&self, grade: Grade, gates: &mut [f32], x: &[f32], weight: &[f32], n: usize) {
         let width = self.config.width;
         for part in C::INPUT {
             let rows = part.count * width;
             let weight = Matrix::new(&weight[part.weight * width * width..], rows, width).transposed();
             let gates = MatrixMut::strided(&mut gates[part.kept * width..], n, rows, KEPT * width);
-            multiply(gates, Old::Replace, 1.0, Matrix::new(x, n, width), weight);
+            multiply_to(grade, gates, Old::Replace, 1.0, Matrix::new(x, n, width), weight);
         }
     }
 
@@ -377,7 +377,7 @@ impl<C: Cell> Architecture for Recurrent<C> {
     fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Vec<Vec<f32>>>, tape: &mut Tape) {
         let (n, width) = (rows.len(), self.config.width);
         let own = C::OWN * width;
-        let keep = matches!(past, Past::Training);
+        let (keep, grade) = (matches!(past, Past::Training), past.grade());
         tape.size = n * width;
         if let Past::Growing(memory) = &past {
             let read = rows.groups.first().map_or(0, |group| group.start) + 1;
@@ -392,7 +392,7 @@ impl<C: Cell> Architecture for Recurrent<C> {
         for (index, layer) in self.layers.iter().enumerate() {
             let kept = &mut tape.layers[if keep { index } else { 0 }];
             let gates = room(&mut kept.gates, n * KEPT * width);
-            self.project(gates, &tape.x[..n * width], &weights[layer.input.clone()], n);
+            self.project(grade, gates, &tape.x[..n * width], &weights[layer.input.clone()], n);
             if keep {
                 std::mem::swap(&mut kept.input, &mut tape.x);
             }
@@ -467,7 +467,7 @@ impl<C: Cell> Trainable for Recurrent<C> {
             let part = C::GATES * width;
             let d_gates = Matrix::strided(&gates[first * KEPT * width..], n - first, part, KEPT * width).transposed();
             let d_weight = MatrixMut::new(&mut gradient[layer.hidden.clone()], part, width);
-            multiply(d_weight, Old::Add, 1.0, d_gates, Matrix::new(before, n - first, width));
+            multiply_to(Grade::Training, d_weight, Old::Add, 1.0, d_gates, Matrix::new(before, n - first, width));
 
             let bias = room(&mut tape.bias, KEPT * width);
             bias.fill(0.0);
@@ -478,10 +478,17 @@ impl<C: Cell> Trainable for Recurrent<C> {
                 let d_gates = Matrix::strided(&gates[part.kept * width..], n, size, KEPT * width);
                 let d_weight = &mut gradient[layer.input.clone()][part.weight * width * width..];
                 let d_weight = MatrixMut::new(d_weight, size, width);
-                multiply(d_weight, Old::Add, 1.0, d_gates.transposed(), Matrix::new(input, n, width));
+                multiply_to(
+                    Grade::Training,
+                    d_weight,
+                    Old::Add,
+                    1.0,
+                    d_gates.transposed(),
+                    Matrix::new(input, n, width),
+                );
                 let weight = Matrix::new(&weights[layer.input.clone()][part.weight * width * width..], size, width);
                 let old = if number == 0 { Old::Replace } else { Old::Add };
-                multiply(MatrixMut::new(d_x, n, width), old, 1.0, d_gates, weight);
+                multiply_to(Grade::Training, MatrixMut::new(d_x, n, width), old, 1.0, d_gates, weight);
                 let d_bias = &mut gradient[layer.input_bias.clone()][part.weight * width..][..size];
                 single::add(d_bias, &bias[part.kept * width..][..size]);
             }

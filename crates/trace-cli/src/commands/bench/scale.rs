@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trace_core::Particles;
-use trace_models::measure::matrix_product_peak;
+use trace_models::measure::ProductPeak;
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::llama::LlamaConfig;
 
@@ -13,7 +13,7 @@ use crate::progress::say;
 
 pub fn run(args: &ScaleArgs, quiet: bool) -> anyhow::Result<()> {
     let config = config(args)?;
-    let peak = matrix_product_peak(3);
+    let peak = ProductPeak::measure(3).vectors;
     say(quiet, format_args!("drawing a llama with {} parameters", config.parameters()));
     let mut network = config.with_weights(random_weights(&config, 1))?;
     if let Some(limit) = args.max_memory {
@@ -34,7 +34,7 @@ pub fn run(args: &ScaleArgs, quiet: bool) -> anyhow::Result<()> {
     } else {
         println!(
             "{} parameters, V = {}, L = {}, {} particles, memory {}, {} threads: {:.1} s, peak memory {}, {} rows, \
-             {:.0} GFLOPS ({:.0} % of the {:.0} that matrix products reach)",
+             {:.0} GFLOPS ({:.0} % of the {:.0} that products on the vector units reach)",
             config.parameters(),
             args.vocabulary,
             args.length,

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use trace_core::numerics::{EventScore, bernoulli_divergence};
 use trace_core::{Particles, Vocabulary};
 use trace_models::ModelRecord;
-use trace_models::measure::matrix_product_peak;
+use trace_models::measure::ProductPeak;
 use trace_models::neural::llama::LlamaConfig;
 use trace_models::neural::train::OptimiserKind;
 use trace_models::neural::{NetworkConfig, open_network};
@@ -47,9 +47,14 @@ pub fn run(args: &SpeedArgs, quiet: bool) -> anyhow::Result<()> {
         None => Some(Environment::prepare(&std::env::temp_dir().join("trace-bench-venv"), &TORCH, quiet)?),
     };
     let mut report = BTreeMap::new();
-    let peak = matrix_product_peak(5);
-    println!("matrix products: {:.0} GFLOPS on {threads} threads", peak / 1e9);
-    report.insert("peak_gflops".to_owned(), json!(peak / 1e9));
+    let peak = ProductPeak::measure(5);
+    print!("matrix products: {:.0} GFLOPS on the vector units", peak.vectors / 1e9);
+    if let Some(tiles) = peak.tiles {
+        print!(", {:.0} on the tile unit", tiles / 1e9);
+    }
+    println!(", {threads} threads");
+    report.insert("peak_gflops".to_owned(), json!(peak.vectors / 1e9));
+    report.insert("tile_peak_gflops".to_owned(), json!(peak.tiles.map(|rate| rate / 1e9)));
     report.insert("threads".to_owned(), json!(threads));
 
     let work = tempfile::tempdir()?;
@@ -124,7 +129,9 @@ fn throughput(
     let batches: Vec<_> = (0..STEPS as u64).map(sequences).collect();
     let inputs: Vec<Vec<u32>> = sequences(99).into_iter().map(|window| window[..LENGTH].to_vec()).collect();
     let tokens = (STEPS * SEQUENCES * LENGTH) as f64;
-    let (mut train, mut infer, mut their_train, mut their_infer) = (0.0, 0.0, 0.0, 0.0);
+    let (mut train, mut infer) = (0.0, 0.0);
+    // PyTorch as it is, and with products of bf16.
+    let (mut their_train, mut their_infer) = ([0.0; 2], [0.0; 2]);
     let mut state = config.fresh_state(1, OptimiserKind::AdamW);
     config.steps(&mut state, &batches[..1], 1e-3)?;
     for round in 0..args.rounds {
@@ -133,8 +140,11 @@ fn throughput(
         config.steps(&mut state, &batches, 1e-3)?;
         better(&mut train, tokens / start.elapsed().as_secs_f64());
         if let Some(server) = &mut server {
-            let question = json!({"do": "train", "batch": SEQUENCES, "length": LENGTH, "steps": STEPS});
-            better(&mut their_train, rate_of(&server.ask(&question)?)?);
+            for (best, bf16) in their_train.iter_mut().zip([false, true]) {
+                let question =
+                    json!({"do": "train", "batch": SEQUENCES, "length": LENGTH, "steps": STEPS, "bf16": bf16});
+                better(best, rate_of(&server.ask(&question)?)?);
+            }
         }
         let start = Instant::now();
         for _ in 0..STEPS {
@@ -142,23 +152,30 @@ fn throughput(
         }
         better(&mut infer, tokens / start.elapsed().as_secs_f64());
         if let Some(server) = &mut server {
-            let question = json!({"do": "infer", "batch": SEQUENCES, "length": LENGTH, "repeats": STEPS});
-            better(&mut their_infer, rate_of(&server.ask(&question)?)?);
+            for (best, bf16) in their_infer.iter_mut().zip([false, true]) {
+                let question =
+                    json!({"do": "infer", "batch": SEQUENCES, "length": LENGTH, "repeats": STEPS, "bf16": bf16});
+                better(best, rate_of(&server.ask(&question)?)?);
+            }
         }
     }
     println!("\nLLaMA, 4 layers, {} parameters, V = {TYPES}, batch {SEQUENCES} × {LENGTH}:", config.parameters());
-    let line = |what: &str, ours: f64, theirs: f64| {
-        if theirs > 0.0 {
-            println!("  {what}: {ours:.0} tokens/s, PyTorch {theirs:.0}: {:.2}×", ours / theirs);
-        } else {
-            println!("  {what}: {ours:.0} tokens/s");
+    let line = |what: &str, ours: f64, theirs: [f64; 2]| {
+        print!("  {what}: {ours:.0} tokens/s");
+        for (name, theirs) in ["PyTorch", "PyTorch in bf16 (autocast)"].into_iter().zip(theirs) {
+            if theirs > 0.0 {
+                print!(", {name} {theirs:.0}: {:.2}×", ours / theirs);
+            }
         }
+        println!();
     };
     line("training", train, their_train);
     line("inference", infer, their_infer);
     Ok(json!({
-        "train_tokens_per_second": train, "reference_train_tokens_per_second": their_train,
-        "infer_tokens_per_second": infer, "reference_infer_tokens_per_second": their_infer,
+        "train_tokens_per_second": train, "reference_train_tokens_per_second": their_train[0],
+        "reference_train_tokens_per_second_bf16": their_train[1],
+        "infer_tokens_per_second": infer, "reference_infer_tokens_per_second": their_infer[0],
+        "reference_infer_tokens_per_second_bf16": their_infer[1],
     }))
 }
 
@@ -202,7 +219,7 @@ fn discovery(
     args: &SpeedArgs,
     folder: &std::path::Path,
     environment: Option<&Environment>,
-    mut peak: f64,
+    mut peak: ProductPeak,
     quiet: bool,
 ) -> anyhow::Result<Value> {
     let events = arbitrary(LENGTH, TYPES, 5);
@@ -218,7 +235,7 @@ fn discovery(
         for ((_, particles, memory), best) in settings.iter().zip(&mut ours) {
             faster(best, ask_child(folder, &events, particles, memory)?);
             // The machine's own best moment may come late.
-            peak = peak.max(matrix_product_peak(2));
+            peak = peak.max(ProductPeak::measure(2));
         }
         if let Some(environment) = environment {
             let (mut server, _) = environment.start(rayon::current_num_threads())?;
@@ -240,14 +257,18 @@ fn discovery(
     let mut report = serde_json::Map::new();
     for ((name, ..), measured) in settings.iter().zip(&ours) {
         let Some(measured) = measured else { continue };
-        let share = measured.operations / measured.seconds / peak;
+        let rate = measured.operations / measured.seconds;
+        let (share, share_of_tiles) = (rate / peak.vectors, peak.tiles.map(|tiles| rate / tiles));
         let what = match *name {
             "auto" => format!("auto particles, memory {MEMORY}"),
             "fixed" => format!("{PARTICLES} particles, memory {MEMORY}"),
             _ => format!("{PARTICLES} particles, memory all"),
         };
         print!("  trace, {what}: {:.3} s, {}", measured.seconds, bytes(measured.peak_bytes));
-        print!(", {:.0} % of matrix-product peak", 100.0 * share);
+        print!(", {:.0} % of the vector units' matrix-product peak", 100.0 * share);
+        if let Some(share) = share_of_tiles {
+            print!(", {:.0} % of the tile unit's", 100.0 * share);
+        }
         if their_seconds.is_finite() {
             let memory = measured.peak_bytes.map_or(f64::NAN, |peak| their_bytes / peak as f64);
             print!("; {:.0}× faster, {memory:.0}× less memory", their_seconds / measured.seconds);
@@ -255,7 +276,8 @@ fn discovery(
         println!();
         report.insert(
             (*name).replace(' ', "_"),
-            json!({"seconds": measured.seconds, "peak_bytes": measured.peak_bytes, "rows": measured.rows, "share_of_peak": share}),
+            json!({"seconds": measured.seconds, "peak_bytes": measured.peak_bytes, "rows": measured.rows,
+                "share_of_peak": share, "share_of_tile_peak": share_of_tiles}),
         );
     }
     if !theirs.is_empty() {
