@@ -35,6 +35,9 @@ pub struct Cli {
     /// Worker threads [default: all cores]; results do not depend on it
     #[arg(long, global = true, help_heading = "General", value_name = "T", allow_negative_numbers = true)]
     pub threads: Option<usize>,
+    /// Multiply on the vector units alone, for the very numbers of a processor without a tile unit (AMX); slower
+    #[arg(long, global = true, help_heading = "General")]
+    pub no_tile_unit: bool,
     /// No progress and no remarks on standard error
     #[arg(long, short, global = true, help_heading = "General")]
     pub quiet: bool,

@@ -38,6 +38,9 @@ fn silence_decoder() {
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
+    if cli.no_tile_unit {
+        trace_models::allow_tile_unit(false);
+    }
     if let Some(threads) = cli.threads {
         if !(1..=1024).contains(&threads) {
             return Err(Failure::usage(format!("--threads: {threads} is out of range; expected 1 to 1024")));

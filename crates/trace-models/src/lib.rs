@@ -36,6 +36,7 @@ pub use fleet::Fleet;
 pub use folder::{
     ModelRecord, OpenEncoder, OpenModel, RECORD_SCHEMA, check_replaceable, is_encoder, open, open_encoder, write_folder,
 };
+pub use kernels::product::{allow_tile_unit, tile_unit};
 pub use neural::Encoder;
 pub use ngram::NgramModel;
 pub use scm::{Process, ProcessSpec, Simulated};

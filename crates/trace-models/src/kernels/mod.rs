@@ -1,6 +1,7 @@
 //! The hot loops over slices: matrix products, and what happens to rows of numbers between them.
 //!
-//! All `unsafe` of the workspace is in [`product`]. SIMD comes from run-time detection: `gemm` picks its own kernels,
+//! All `unsafe` of the workspace is in [`product`]. SIMD comes from run-time detection: `gemm` picks its own kernels, large
+//! products go to the tile unit of processors that have one,
 //! and `pulp` compiles the loops of the other files for each instruction set. Sums run over sixteen fixed lanes, so
 //! that their order, and with it the result, does not depend on the width of a register.
 #![allow(clippy::inline_always)] // only what is inlined into the dispatched function is compiled for its features

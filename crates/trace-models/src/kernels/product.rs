@@ -4,6 +4,18 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod tiles;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static TILES_ALLOWED: AtomicBool = AtomicBool::new(true);
+
+/// Lets products go to the tile unit, or keeps them to the vector units, in the whole program.
+///
+/// With a tile unit numbers differ a little (some 2⁻¹⁶) from those of a processor without one, which matters to whoever
+/// compares results of different machines bit by bit. Without one this changes nothing. Call it before any work.
+pub fn allow_tile_unit(allowed: bool) {
+    TILES_ALLOWED.store(allowed, Ordering::Relaxed);
+}
+
 /// A matrix in a slice: element `(r, c)` lies at `r · row_stride + c · column_stride`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Matrix<'a, T> {
@@ -122,10 +134,10 @@ pub(crate) fn multiply_to<T: Number>(
     }
 }
 
-/// Whether products of `f32` may go to a tile unit.
-pub(crate) fn tile_unit() -> bool {
+/// Whether large products go to a tile unit: the processor has one, the system lets us use it, and it is allowed.
+pub fn tile_unit() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    return tiles::available();
+    return TILES_ALLOWED.load(Ordering::Relaxed) && tiles::available();
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     false
 }
@@ -196,7 +208,7 @@ impl Number for f32 {
         left: &Matrix<'_, Self>,
         right: &Matrix<'_, Self>,
     ) -> bool {
-        let done = tiles::worth(left.rows, left.columns, right.columns) && tiles::available();
+        let done = tiles::worth(left.rows, left.columns, right.columns) && tile_unit();
         if done {
             tiles::multiply(out, old, scale, grade, left, right);
         }

@@ -11,11 +11,11 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use trace_core::numerics::{EventScore, bernoulli_divergence};
 use trace_core::{Particles, Vocabulary};
-use trace_models::ModelRecord;
 use trace_models::measure::ProductPeak;
 use trace_models::neural::llama::LlamaConfig;
 use trace_models::neural::train::OptimiserKind;
 use trace_models::neural::{NetworkConfig, open_network};
+use trace_models::{ModelRecord, tile_unit};
 
 use super::reference::{Environment, Server, TORCH};
 use super::{Measured, arbitrary, bytes, discover, random_weights};
@@ -200,6 +200,7 @@ fn ask_child(folder: &std::path::Path, events: &[u32], particles: &Value, memory
     let threads = rayon::current_num_threads().to_string();
     let output = Command::new(std::env::current_exe()?)
         .args(["bench", "speed", "--threads", &threads, "--job", &job.to_string()])
+        .args((!tile_unit()).then_some("--no-tile-unit"))
         .stderr(Stdio::inherit())
         .output()?;
     if !output.status.success() {

@@ -250,6 +250,7 @@ fn record(args: &TrainArgs, spec: &TrainSpec, survey: &Survey, trained: &Trained
         ("steps", json!(trained.state.step)),
         ("events_trained_on", json!(trained.state.events)),
         ("early_stop", json!(trained.end == TrainEnd::EarlyStop)),
+        ("tile_unit", json!(trace_models::tile_unit())),
         ("seed", json!(spec.seed)),
     ]
     .into_iter()

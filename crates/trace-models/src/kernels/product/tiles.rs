@@ -14,23 +14,21 @@
 //! operations of the unit, about ten times as fast as the vector units', and a copy of `left` for every [`COLUMNS`]
 //! columns. For training, `Σ h h'` alone is taken: `2·R·K·C` operations, each factor to 2⁻⁹ of itself. Every sum runs over `k` in the same order wherever its row and column lie.
 
+mod pack;
+#[cfg(test)]
+mod tests;
+
 use std::arch::asm;
 use std::arch::x86_64::{
-    __cpuid_count, __m512, __m512bh, __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_castsi512_ps, _mm512_castsi512_si256,
-    _mm512_cvtepu16_epi32, _mm512_cvtne2ps_pbh, _mm512_extracti64x4_epi64, _mm512_fmadd_ps, _mm512_load_ps,
-    _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_mul_ps, _mm512_or_si512, _mm512_set1_ps, _mm512_setzero_si512,
-    _mm512_shuffle_i32x4, _mm512_slli_epi32, _mm512_store_si512, _mm512_sub_ps, _mm512_unpackhi_epi32,
-    _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __cpuid_count, _mm512_fmadd_ps, _mm512_load_ps, _mm512_mask_storeu_ps, _mm512_maskz_loadu_ps, _mm512_mul_ps,
+    _mm512_set1_ps,
 };
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
+use self::pack::{DEEP, LINES, Lines, SIDE, Side, Tile, first};
 use super::{Grade, Matrix, MatrixMut, Old};
 
-/// Lines of a tile.
-const LINES: usize = 16;
-/// Numbers of the depth in a tile.
-const DEEP: usize = 32;
 /// The depth of a block.
 const DEPTH: usize = 512;
 /// Rows of a block.
@@ -39,13 +37,6 @@ const ROWS: usize = 128;
 const COLUMNS: usize = 512;
 /// Below this many multiplications copying costs more than the unit saves.
 const LEAST: usize = 1 << 20;
-
-/// A tile of bf16 in memory.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-struct Tile([u16; LINES * DEEP]);
-
-const EMPTY: Tile = Tile([0; LINES * DEEP]);
 
 /// Whether this processor has the unit and the system lets us use it, which it is asked once.
 pub(super) fn available() -> bool {
@@ -110,25 +101,6 @@ pub(super) fn multiply(
             }
         }
     });
-}
-
-/// An operand seen as lines of the depth: rows of `left`, columns of `right`. Either neighbours along the depth are
-/// one apart (`step`), or neighbouring lines are (`apart`).
-struct Lines<'a> {
-    first: &'a [f32],
-    count: usize,
-    depth: usize,
-    apart: usize,
-    step: usize,
-}
-
-/// How a tile of an operand lies in memory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    /// A line after the other.
-    Left,
-    /// Pairs of neighbours in depth, of all lines, one after the other.
-    Right,
 }
 
 /// The product from `PARTS` parts of each number.
@@ -201,9 +173,6 @@ impl Default for Configuration {
         Self { palette: 1, start: 0, zero: [0; 14], bytes, rows }
     }
 }
-
-/// Rows, and columns, that two panels by two panels give.
-const SIDE: usize = 2 * LINES;
 
 /// Sums that do not go straight to where they belong.
 #[repr(C, align(64))]
@@ -326,259 +295,6 @@ impl Sums {
                         Old::Add => _mm512_fmadd_ps(scale, sums, _mm512_maskz_loadu_ps(mask, place.as_ptr())),
                     };
                     _mm512_mask_storeu_ps(place.as_mut_ptr(), mask, value);
-                }
-            }
-        }
-    }
-}
-
-impl Lines<'_> {
-    /// Copies `lines` from the first of them, `depth` numbers from the first of these, into panels: an even number of
-    /// them, filled up with zeros. Runs along what lies together in memory.
-    #[target_feature(enable = "avx512f,avx512bf16")]
-    fn pack<const PARTS: usize>(
-        &self,
-        panels: &mut Vec<Tile>,
-        side: Side,
-        lines: (usize, usize),
-        depth: (usize, usize),
-    ) {
-        let tiles = depth.1.div_ceil(DEEP);
-        let count = lines.1.div_ceil(SIDE) * 2;
-        panels.resize(count * PARTS * tiles, EMPTY);
-        let natural = if self.step == 1 { Side::Left } else { Side::Right };
-        let (outer, inner) = if natural == Side::Left { (count, tiles) } else { (tiles, count) };
-        for o in 0..outer {
-            for i in 0..inner {
-                let (p, t) = if natural == Side::Left { (o, i) } else { (i, o) };
-                let line = (lines.0 + p * LINES, lines.1.saturating_sub(p * LINES).min(LINES));
-                let deep = (depth.0 + t * DEEP, (depth.1 - t * DEEP).min(DEEP));
-                let mut split = match natural {
-                    Side::Left => self.along::<PARTS>(line, deep),
-                    Side::Right => self.across::<PARTS>(line, deep),
-                };
-                for (tile, rows) in panels[PARTS * (p * tiles + t)..][..PARTS].iter_mut().zip(&mut split) {
-                    if side != natural {
-                        transpose(rows);
-                    }
-                    for (out, row) in tile.0.chunks_exact_mut(DEEP).zip(rows) {
-                        // SAFETY: a row of a tile is a whole aligned register.
-                        #[expect(unsafe_code)]
-                        unsafe {
-                            _mm512_store_si512(out.as_mut_ptr().cast(), *row);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sixteen lines, each with its numbers along the depth, for each part.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bf16")]
-    fn along<const PARTS: usize>(
-        &self,
-        (line, lines): (usize, usize),
-        (deep, depth): (usize, usize),
-    ) -> [[__m512i; LINES]; PARTS] {
-        let mut split = [[_mm512_setzero_si512(); LINES]; PARTS];
-        let (near, far) = (depth.min(LINES), depth.saturating_sub(LINES));
-        for l in 0..lines {
-            let from = (line + l) * self.apart + deep;
-            let numbers = &self.first[from..from + depth];
-            // The lines are too many for the processor to see where they go on.
-            _mm_prefetch::<_MM_HINT_T0>(numbers.as_ptr().wrapping_add(2 * DEEP).cast());
-            _mm_prefetch::<_MM_HINT_T0>(numbers.as_ptr().wrapping_add(2 * DEEP + LINES).cast());
-            let parts = parts::<PARTS>(load(&numbers[..near]), load(&numbers[depth - far..]));
-            for (rows, part) in split.iter_mut().zip(parts) {
-                rows[l] = part;
-            }
-        }
-        split
-    }
-
-    /// Sixteen pairs of neighbours in depth, each of all lines, for each part.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bf16")]
-    fn across<const PARTS: usize>(
-        &self,
-        (line, lines): (usize, usize),
-        (deep, depth): (usize, usize),
-    ) -> [[__m512i; LINES]; PARTS] {
-        let mut split = [[_mm512_setzero_si512(); LINES]; PARTS];
-        if lines == 0 {
-            return split;
-        }
-        for pair in 0..depth.div_ceil(2) {
-            let at = |d: usize| {
-                let from = (deep + d) * self.step + line;
-                if d < depth { load(&self.first[from..from + lines]) } else { _mm512_set1_ps(0.0) }
-            };
-            let parts = parts::<PARTS>(at(2 * pair), at(2 * pair + 1));
-            for (rows, part) in split.iter_mut().zip(parts) {
-                rows[pair] = interleaved(part);
-            }
-        }
-        split
-    }
-}
-
-/// The lanes of a register that the first `count` numbers fill.
-const fn first(count: usize) -> u16 {
-    ((1u32 << count) - 1) as u16
-}
-
-/// At most sixteen numbers, and zeros.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load(numbers: &[f32]) -> __m512 {
-    // SAFETY: only lanes that are in `numbers` are read.
-    #[expect(unsafe_code)]
-    unsafe {
-        _mm512_maskz_loadu_ps(first(numbers.len()), numbers.as_ptr())
-    }
-}
-
-/// Each of 32 numbers as a sum of bf16, each part what the parts before it left.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bf16")]
-fn parts<const PARTS: usize>(mut first: __m512, mut second: __m512) -> [__m512i; PARTS] {
-    let mut parts = [_mm512_setzero_si512(); PARTS];
-    for part in &mut parts {
-        *part = bits(_mm512_cvtne2ps_pbh(second, first));
-        first = _mm512_sub_ps(first, widened(_mm512_castsi512_si256(*part)));
-        second = _mm512_sub_ps(second, widened(_mm512_extracti64x4_epi64::<1>(*part)));
-    }
-    parts
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn bits(halves: __m512bh) -> __m512i {
-    // SAFETY: both are 64 bytes of which every pattern is valid.
-    #[expect(unsafe_code)]
-    unsafe {
-        std::mem::transmute(halves)
-    }
-}
-
-/// Sixteen bf16 as the `f32` that they are.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn widened(halves: std::arch::x86_64::__m256i) -> __m512 {
-    _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves)))
-}
-
-/// Of sixteen numbers and sixteen others: the first of each, the second of each, …
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn interleaved(halves: __m512i) -> __m512i {
-    let even = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(halves));
-    let odd = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(halves));
-    _mm512_or_si512(even, _mm512_slli_epi32::<16>(odd))
-}
-
-/// Sixteen rows of sixteen pairs become columns.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transpose(rows: &mut [__m512i; LINES]) {
-    let mut twos = [_mm512_setzero_si512(); LINES];
-    for i in 0..8 {
-        twos[2 * i] = _mm512_unpacklo_epi32(rows[2 * i], rows[2 * i + 1]);
-        twos[2 * i + 1] = _mm512_unpackhi_epi32(rows[2 * i], rows[2 * i + 1]);
-    }
-    // Of `fours[4·i + c]`, quarter `q` holds column `4·q + c` of rows `4·i` to `4·i + 3`.
-    let mut fours = [_mm512_setzero_si512(); LINES];
-    for i in (0..LINES).step_by(4) {
-        fours[i] = _mm512_unpacklo_epi64(twos[i], twos[i + 2]);
-        fours[i + 1] = _mm512_unpackhi_epi64(twos[i], twos[i + 2]);
-        fours[i + 2] = _mm512_unpacklo_epi64(twos[i + 1], twos[i + 3]);
-        fours[i + 3] = _mm512_unpackhi_epi64(twos[i + 1], twos[i + 3]);
-    }
-    for c in 0..4 {
-        const EVEN: i32 = 0b10_00_10_00;
-        const ODD: i32 = 0b11_01_11_01;
-        let above = _mm512_shuffle_i32x4::<EVEN>(fours[c], fours[4 + c]);
-        let below = _mm512_shuffle_i32x4::<EVEN>(fours[8 + c], fours[12 + c]);
-        rows[c] = _mm512_shuffle_i32x4::<EVEN>(above, below);
-        rows[8 + c] = _mm512_shuffle_i32x4::<ODD>(above, below);
-        let above = _mm512_shuffle_i32x4::<ODD>(fours[c], fours[4 + c]);
-        let below = _mm512_shuffle_i32x4::<ODD>(fours[8 + c], fours[12 + c]);
-        rows[4 + c] = _mm512_shuffle_i32x4::<EVEN>(above, below);
-        rows[12 + c] = _mm512_shuffle_i32x4::<ODD>(above, below);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::tests::view;
-    use super::*;
-
-    #[test]
-    fn the_parts_of_a_number_make_it_up() {
-        if !is_x86_feature_detected!("avx512bf16") {
-            eprintln!("skipped: this processor has no bf16");
-            return;
-        }
-        let numbers: Vec<f32> = (0..DEEP).map(|i| (i as f32 - 9.7).powi(3) * 1.234_567).collect();
-        let lines = Lines { first: &numbers, count: 1, depth: DEEP, apart: DEEP, step: 1 };
-        let mut panels = Vec::new();
-        // SAFETY: the instructions are there.
-        #[expect(unsafe_code)]
-        unsafe {
-            lines.pack::<2>(&mut panels, Side::Left, (0, 1), (0, DEEP));
-        }
-        assert_eq!(panels.len(), 4, "two panels of a high and a low tile");
-        for (i, number) in numbers.iter().enumerate() {
-            let part = |tile: usize| f32::from_bits(u32::from(panels[tile].0[i]) << 16);
-            assert!((part(0) + part(1) - number).abs() <= number.abs() / 131_072.0, "{number}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn tiles_multiply_as_the_definition_says(
-            (rows, depth, columns) in (1usize..150, 1usize..70, 1usize..100),
-            (more_depth, more_columns) in (0usize..2, 0usize..2),
-            (gap, salt, scale) in (0usize..3, 0u64..1000, prop_oneof![Just(1.0f32), -2.0..2.0f32]),
-            (turn_left, turn_right, add, exact) in any::<(bool, bool, bool, bool)>(),
-        ) {
-            if !available() {
-                eprintln!("skipped: this machine has no tile unit");
-                return Ok(());
-            }
-            // Some products are larger than a block.
-            let (depth, columns) = (depth + more_depth * DEPTH, columns + more_columns * COLUMNS);
-            let value = |i: usize| {
-                ((i as u64 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 8_388_608.0 - 1.0
-            };
-            let at = |m: &Matrix<'_, f32>, r: usize, c: usize| f64::from(m.values[r * m.row_stride + c * m.column_stride]);
-            let many: Vec<f32> = (0..(rows.max(columns) + gap) * (depth + gap)).map(value).collect();
-            let left = view(&many, (rows, depth), gap, turn_left);
-            let right = view(&many, (depth, columns), gap, turn_right);
-            let start: Vec<f32> = (0..rows * (columns + gap)).map(|i| value(i + 3)).collect();
-            let mut out = start.clone();
-            let old = if add { Old::Add } else { Old::Replace };
-            let (grade, tolerance) = if exact { (Grade::Exact, 2.0 / 65_536.0) } else { (Grade::Training, 4.0 / 512.0) };
-            multiply(&mut MatrixMut::strided(&mut out, rows, columns, columns + gap), old, scale, grade, &left, &right);
-            for r in 0..rows {
-                for c in 0..columns + gap {
-                    let (before, after) = (start[r * (columns + gap) + c], out[r * (columns + gap) + c]);
-                    if c >= columns {
-                        prop_assert_eq!(before, after);
-                        continue;
-                    }
-                    let (mut sum, mut size) = (0.0, 0.0);
-                    for d in 0..depth {
-                        let product = at(&left, r, d) * at(&right, d, c);
-                        sum += product;
-                        size += product.abs();
-                    }
-                    let expected = f64::from(scale) * sum + if add { f64::from(before) } else { 0.0 };
-                    let error = (f64::from(after) - expected).abs();
-                    prop_assert!(error <= 1e-6 + f64::from(scale.abs()) * size * tolerance, "{error} at {r}, {c}");
                 }
             }
         }

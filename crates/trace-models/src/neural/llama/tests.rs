@@ -1,0 +1,96 @@
+//! Tests of [`super`].
+
+use super::*;
+use crate::neural::NetworkConfig;
+use crate::neural::train::OptimiserKind;
+
+fn fresh(heads: usize, head_width: usize) -> (Llama, Vec<f32>) {
+    let llama = Llama::new(LlamaConfig {
+        tokens: 9,
+        width: 32,
+        layers: 2,
+        heads,
+        key_heads: heads,
+        head_width,
+        feed_forward: 8,
+        rope_theta: 10_000.0,
+        norm_epsilon: 1e-5,
+        tied: false,
+        trained_length: 8,
+    });
+    let mut weights = llama.layout.draw(3);
+    llama.begin(&mut weights, &Echo::default());
+    (llama, weights)
+}
+
+/// Where a fresh head looks depends on no event, yet every pair of its numbers can learn to; nothing else speaks.
+#[test]
+fn a_fresh_network_is_quiet() {
+    let (llama, weights) = fresh(2, 20);
+    let rows: Vec<&[f32]> = weights[llama.layers[0].qkv.clone()].chunks_exact(32).collect();
+    let (queries, keys) = (&rows[..40], &rows[40..80]);
+    let of_events = |row: &[f32]| row[1..].iter().any(|weight| *weight != 0.0);
+    assert!(!queries.iter().any(|row| of_events(row)), "no query depends on the event");
+    let (mut asked, mut free) = (0, 0);
+    for head in 0..2 {
+        for i in 0..10 {
+            let pair = [head * 20 + i, head * 20 + 10 + i];
+            if pair.iter().any(|row| queries[*row][0] != 0.0) {
+                assert!(!pair.iter().any(|row| of_events(keys[*row])), "what is asked for is the distance");
+                assert!(keys[pair[0]][0] > 0.0);
+                asked += 1;
+            } else {
+                assert!(pair.iter().all(|row| of_events(keys[*row])), "queries can learn to ask for it");
+                free += 1;
+            }
+        }
+    }
+    assert_eq!((asked, free), (10, 10));
+    let silent = |range: &Range<usize>| weights[range.clone()].iter().all(|weight| *weight == 0.0);
+    assert!(llama.layers.iter().all(|layer| silent(&layer.down)) && silent(&llama.layers[1].out));
+    assert!(!silent(&llama.layers[0].out), "the first layer passes on what its heads see");
+}
+
+/// Rows of fresh networks have nearly the same size, heads carry the public part of the row before the last and
+/// whisper of the private part, which the head of the network does not read.
+#[test]
+fn a_fresh_network_keeps_part_of_its_rows_private() {
+    let (llama, weights) = fresh(4, 8);
+    assert_eq!((llama.public(), llama.carriers()), (24, 3));
+    let table = |range: &Range<usize>, columns: usize| -> Vec<Vec<f32>> {
+        weights[range.clone()].chunks_exact(columns).map(<[f32]>::to_vec).collect()
+    };
+    let silent = |values: &[f32]| values.iter().all(|value| *value == 0.0);
+    assert!(table(&llama.head, 32).iter().all(|row| silent(&row[24..]) && !silent(&row[1..24])));
+    assert!(silent(&table(&llama.norm, 32)[0][24..]));
+    for row in table(&llama.embedding, 32) {
+        let size = (row.iter().map(|x| x * x).sum::<f32>() / 32.0).sqrt();
+        assert!((size / SIZE - 1.0).abs() < 0.02, "{size}");
+    }
+    let values = &table(&llama.layers[0].qkv, 32)[64..];
+    let out = table(&llama.layers[0].out, 32);
+    for place in 1..24 {
+        assert_eq!((values[place][place], out[place][place]), (1.0, QUIETEST as f32));
+        assert!(!silent(&out[place][24..]), "the last head speaks to the public part");
+    }
+    assert!(values[24..].iter().all(|row| silent(&row[..24]) && !silent(&row[24..])), "and sees the private one");
+    assert!(out[24..].iter().all(|row| silent(row)));
+}
+
+/// Head and last gain are each the other's gradient where both are zero: training changes neither, while the private part
+/// of the embeddings learns.
+#[test]
+fn training_leaves_the_private_part_private() {
+    let (llama, before) = fresh(4, 8);
+    let network = NetworkConfig::Llama(llama.config.clone());
+    let mut state = network.fresh_state(3, OptimiserKind::AdamW);
+    assert_eq!(state.weights, before);
+    let batch: Vec<Vec<u32>> = (0..4).map(|s| (0..9).map(|i| (5 * s + i * i) % 9).collect()).collect();
+    network.steps(&mut state, &vec![batch; 4], 0.01).expect("batches are in order");
+    let silent = |values: &[f32]| values.iter().all(|value| *value == 0.0);
+    let rows = |range: &Range<usize>| state.weights[range.clone()].chunks_exact(32);
+    assert!(rows(&llama.head).all(|row| silent(&row[24..])));
+    assert!(silent(&state.weights[llama.norm.clone()][24..]));
+    let fresh_rows = before[llama.embedding.clone()].chunks_exact(32);
+    assert!(rows(&llama.embedding).zip(fresh_rows).all(|(now, before)| now[24..] != before[24..]));
+}
