@@ -12,15 +12,13 @@ The program ends with `quit` or with the end of its input.
         -> {"parameters": n}
         A causal language model as float32 with fused attention; a weight tied to another counts once.
 
-    {"do": "train", "batch": 64, "length": 64, "steps": K, "optimizer": "default" | "foreach" | "fused",
-     "bf16": false}
+    {"do": "train", "batch": 64, "length": 64, "steps": K, "optimizer": "default" | "foreach" | "fused"}
         -> {"seconds", "tokens_per_second", "each": [seconds of a step, ...], "elsewhere", "optimizer", "first_loss",
             "last_loss"}
         K steps of AdamW on random tokens after one that is not timed; the weights are then put back. "default" is what
-        torch chooses by itself, on a CPU a plain loop over the parameters. With "bf16", forward passes run under
-        torch.autocast, with products of bf16; weights stay float32.
+        torch chooses by itself, on a CPU a plain loop over the parameters.
 
-    {"do": "infer", "batch": 64, "length": 64, "repeats": K, "bf16": false}
+    {"do": "infer", "batch": 64, "length": 64, "repeats": K}
         -> {"seconds", "tokens_per_second", "each", "elsewhere"}
         The logits at every position of a batch, K times after once that is not timed.
 
@@ -104,9 +102,8 @@ class Server:
             # logits, saves a copy of the largest tensor of all.
             targets = torch.full_like(tokens, -100)
             targets[:, :-1] = tokens[:, 1:]
-            with precision(command):
-                logits = model(input_ids=tokens, use_cache=False).logits
-                loss = torch.nn.functional.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
+            logits = model(input_ids=tokens, use_cache=False).logits
+            loss = torch.nn.functional.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
             loss.backward()
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()
@@ -137,7 +134,7 @@ class Server:
         model = self.loaded()
         batch, length, repeats = command["batch"], command["length"], command["repeats"]
         (tokens,) = self.random_tokens(1, batch, length)
-        with torch.inference_mode(), precision(command):
+        with torch.inference_mode():
             model(input_ids=tokens, use_cache=False)
             watch = Watch()
             for _ in range(repeats):
@@ -272,11 +269,6 @@ def version(package):
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def precision(command):
-    """Products of bf16 where a command asks for them."""
-    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=command.get("bf16", False))
 
 
 def peak_bytes():
