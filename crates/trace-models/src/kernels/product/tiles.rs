@@ -11,7 +11,7 @@
 //!
 //! Shapes: `left` is `R × K`, `right` is `K × C`. Both are copied, a block at a time, into panels of sixteen lines
 //! (rows of `left`, columns of `right`): for every 32 of the depth a tile of `h`, then one of `l`. Cost `6·R·K·C`
-//! operations of the unit, about ten times as fast as the vector units', and a copy of `left` for every [`COLUMNS`]
+//! operations of the unit, which is several times as fast as the vector units, and a copy of `left` for every [`COLUMNS`]
 //! columns. For training, `Σ h h'` alone is taken: `2·R·K·C` operations, each factor to 2⁻⁹ of itself. Every sum runs over `k` in the same order wherever its row and column lie.
 
 mod pack;
