@@ -12,7 +12,8 @@ use trace_core::{DensityModel, EventId, ModelError};
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_pace};
 use trace_models::neural::train::{
-    Checkpoints, Limit, OptimiserKind, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
+    Checkpoints, Echo, Limit, OptimiserKind, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec,
+    TrainState,
 };
 use trace_models::{ModelRecord, write_folder};
 
@@ -61,7 +62,7 @@ pub fn network(
     let state = if checkpoints.exists() {
         checkpoints.load(&settings, spec.optimiser, config.parameters())?
     } else {
-        config.fresh_state_on(corpus, &survey, SEED, spec.optimiser)?
+        config.fresh_state_on(&Echo::measure(corpus, &survey)?, SEED, spec.optimiser)
     };
     let mut record = ModelRecord { event_counts: Some(survey.counts.clone()), ..ModelRecord::default() };
     record.special_tokens.insert(config.last_token().to_owned(), config.tokens() as u32 - 1);

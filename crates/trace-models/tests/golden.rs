@@ -30,7 +30,7 @@ fn check(name: &str) {
     let network = open_network(&golden(name)).unwrap();
     let logits = network.logits(&expected.tokens);
     let mut spread = 0.0f32;
-    for ((tokens, found), expected) in expected.tokens.iter().zip(&logits).zip(&expected.logits) {
+    for ((tokens, found), expected) in expected.tokens.iter().zip(logits.sequences()).zip(&expected.logits) {
         let expected: Vec<f32> = expected.concat();
         assert_eq!(found.len(), expected.len(), "{name}");
         for (a, b) in found.iter().zip(&expected) {

@@ -72,7 +72,7 @@ fn the_tile_unit_multiplies_like_the_vector_units() {
             allow_tile_unit(allowed);
             assert_eq!(tile_unit(), allowed);
             let (loss, gradient) = config.loss_and_gradient(&state.weights, &windows).unwrap();
-            (network.logits(&windows).concat(), loss, gradient)
+            (network.logits(&windows).sequences().collect::<Vec<_>>().concat(), loss, gradient)
         };
         let (vectors, tiles) = (run(false), run(true));
         // Exact products are exact to 2⁻¹⁶ or so, those of training to 2⁻⁸; that both differ shows that they were used.

@@ -29,7 +29,7 @@ fn cells(_size: Size) -> Vec<Cell> {
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let mut recipe = base(lab, seed);
-    let usual = shape(lab.size, lab.scale.vocabulary);
+    let usual = shape(lab.size, lab.scale.vocabulary, lab.scale.memory);
     // Recurrent layers cost more for their width than the attention of the usual shape.
     let narrow = Shape { width: usual.width / 2, ..usual };
     recipe.backbone = match cell.name.as_str() {

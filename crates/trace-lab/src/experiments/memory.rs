@@ -11,7 +11,7 @@ const DECAY: f64 = 0.1;
 /// Event types where time is short: few, so that what is asked for is memory and not the number of pairs of types.
 const TYPES: usize = 100;
 /// Events trained on at the usual size, unless `--events` says otherwise.
-const EVENTS: usize = 5_000_000;
+const EVENTS: usize = 10_000_000;
 
 pub const MEMORY: Experiment = Experiment {
     name: "memory",

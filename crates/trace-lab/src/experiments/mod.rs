@@ -130,12 +130,12 @@ fn numbered(values: &[f64]) -> Vec<Cell> {
     values.iter().map(|value| Cell { name: value.to_string(), value: *value }).collect()
 }
 
-/// The shape of the network for a vocabulary.
-fn shape(size: Size, vocabulary: usize) -> Shape {
+/// The shape of the network for a vocabulary and a memory.
+fn shape(size: Size, vocabulary: usize, memory: usize) -> Shape {
     match size {
         Size::Mini => Shape { layers: 1, width: 32, heads: 2, head_width: 16, feed_forward: 32 },
-        _ if vocabulary <= 250 => Shape { width: 256, heads: 16, feed_forward: 128, ..Shape::BASE },
-        _ => Shape::BASE,
+        _ if vocabulary <= 250 => Shape { width: 256, head_width: 20, ..Shape::BASE }.reaching(memory),
+        _ => Shape::BASE.reaching(memory),
     }
 }
 
@@ -143,7 +143,7 @@ fn shape(size: Size, vocabulary: usize) -> Shape {
 fn recipe(lab: &Lab<'_>, vocabulary: usize, memory: usize, decay: f64, seed: u64) -> Recipe {
     let scale = lab.scale;
     let world = WorldSpec::Scm(ProcessSpec { vocabulary, memory, redundancy: scale.redundancy, decay, seed });
-    let backbone = Backbone::Network(Trainee::Llama, shape(lab.size, vocabulary));
+    let backbone = Backbone::Network(Trainee::Llama, shape(lab.size, vocabulary, memory));
     Recipe { world, length: scale.length, backbone, events: scale.events, marks: false }
 }
 

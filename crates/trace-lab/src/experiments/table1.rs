@@ -51,30 +51,54 @@ pub const TABLE1: Experiment = Experiment {
 /// Events of the corpus that neighbours are counted in.
 const COUNTED: usize = 2_000_000;
 
-/// Beside the methods: what compares whole distributions, as the truth that the paper seems to use does.
-const FULL: [(&str, Kind); 2] = [("staircase, full", Kind::Staircase), ("trace, full", Kind::Trace)];
+/// A method as a row of the table has it.
+#[derive(Clone, Copy)]
+struct Variant {
+    kind: Kind,
+    divergence: Divergence,
+    /// Replacements that draw until a pair is decided, as `trace discover` does, instead of the paper's number.
+    auto: bool,
+}
+
+impl Variant {
+    const fn usual(kind: Kind) -> Self {
+        Self { kind, divergence: Divergence::Event, auto: false }
+    }
+
+    const fn full(kind: Kind) -> Self {
+        Self { kind, divergence: Divergence::Full, auto: false }
+    }
+}
+
+/// Beside the methods: ours as `trace discover` runs it, and what compares whole distributions, as the truth that the paper
+/// seems to use does.
+const VARIANTS: [(&str, Variant); 3] = [
+    ("trace, auto", Variant { auto: true, ..Variant::usual(Kind::Trace) }),
+    ("staircase, full", Variant::full(Kind::Staircase)),
+    ("trace, full", Variant::full(Kind::Trace)),
+];
 const TRUTH: &str = "the exact truth";
 
 fn cells(_size: Size) -> Vec<Cell> {
-    let methods = Kind::ALL.into_iter().map(Kind::name).chain(FULL.map(|(name, _)| name)).chain([TRUTH]);
+    let methods = Kind::ALL.into_iter().map(Kind::name).chain(VARIANTS.map(|(name, _)| name)).chain([TRUTH]);
     methods.map(|name| Cell { name: name.to_owned(), value: 0.0 }).collect()
 }
 
-/// The method of a cell, and what it compares; none for the truth itself.
-fn method_of(cell: &Cell) -> Option<(Kind, Divergence)> {
-    let full = FULL.iter().find(|(name, _)| *name == cell.name).map(|(_, kind)| (*kind, Divergence::Full));
-    full.or_else(|| Some((Kind::ALL.into_iter().find(|kind| kind.name() == cell.name)?, Divergence::Event)))
+/// The method of a cell; none for the truth itself.
+fn method_of(cell: &Cell) -> Option<Variant> {
+    let variant = VARIANTS.iter().find(|(name, _)| *name == cell.name).map(|(_, variant)| *variant);
+    variant.or_else(|| Kind::ALL.into_iter().find(|kind| kind.name() == cell.name).map(Variant::usual))
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, base(lab, seed))?;
     let scale = lab.scale;
     let reported = truths(&stand, &stand.reported(scale.sequences, scale.length), seed)?;
-    let Some((kind, divergence)) = method_of(cell) else {
+    let Some(variant) = method_of(cell) else {
         return Ok(the_truth_itself(&reported, &cell.name, seed));
     };
     let chosen_by = truths(&stand, &stand.chosen_by(scale.sequences, scale.length), seed)?;
-    with_method(lab, &stand, kind, divergence, seed, &mut |method| {
+    with_method(lab, &stand, variant, seed, &mut |method| {
         // What is found does not depend on the truth it is held against.
         let found = find(method, &reported[0].1)?;
         let found_to_choose = find(method, &chosen_by[0].1)?;
@@ -144,16 +168,18 @@ type Body<'b> = dyn FnMut(&dyn Method) -> Result<Vec<Row>, Error> + 'b;
 fn with_method(
     lab: &Lab<'_>,
     stand: &Stand,
-    kind: Kind,
-    divergence: Divergence,
+    variant: Variant,
     seed: u64,
     body: &mut Body<'_>,
 ) -> Result<Vec<Row>, Error> {
     let scale = lab.scale;
     let span = Span { memory: Memory::Lags(scale.memory), context: 0 };
     let model = &*stand.model;
-    let discovery = ours(lab, model, scale.memory, seed).divergence(divergence);
-    match kind {
+    let mut discovery = ours(lab, model, scale.memory, seed).divergence(variant.divergence);
+    if variant.auto {
+        discovery = discovery.particles(Particles::Auto);
+    }
+    match variant.kind {
         Kind::Random => body(&Random { span, threshold: Random::THRESHOLD, seed }),
         Kind::Frequency => body(&Frequency::new(span, model.frequencies().unwrap_or_default(), None)),
         Kind::Bigram => {

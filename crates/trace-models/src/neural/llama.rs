@@ -174,6 +174,11 @@ const WHISPERED: f32 = 0.1;
 const QUIETEST: f64 = 2.0;
 const LOUDEST: f64 = 8.0;
 
+/// Numbers of a row of this width that are not private.
+pub(super) const fn public_part(width: usize) -> usize {
+    width - width / PRIVATE
+}
+
 impl Llama {
     pub(crate) fn new(config: LlamaConfig) -> Self {
         let LlamaConfig { tokens, width, feed_forward, head_width, .. } = config;
@@ -215,7 +220,7 @@ impl Llama {
     /// Numbers of a row that the head of the network reads; all, where no attention head is left for the others.
     fn public(&self) -> usize {
         let LlamaConfig { width, key_heads, head_width, tied, .. } = self.config;
-        let public = width - width / PRIVATE;
+        let public = public_part(width);
         if tied || public.div_ceil(head_width) >= key_heads { width } else { public }
     }
 

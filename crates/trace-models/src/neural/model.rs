@@ -11,12 +11,11 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use rayon::prelude::*;
 use trace_core::numerics::divergence;
 use trace_core::theory::Fitness;
 use trace_core::{Branches, DensityModel, EntryMut, EventId, EventScore, Measure, ModelError, Reading, Scores};
 
-use super::architecture::{Architecture, Past, room};
+use super::architecture::{Architecture, Past};
 use super::head::{self, TileRoom};
 use super::network::{NetworkConfig, with_kind};
 use super::rows::Rows;
@@ -58,13 +57,15 @@ pub(crate) type Spaces<A> = Mutex<Vec<Space<A>>>;
 
 /// Buffers of a pass.
 pub(crate) struct Space<A: Architecture> {
-    tape: A::Tape,
+    pub(super) tape: A::Tape,
     tiles: TileRoom,
+    /// Hidden rows in the order of sequences, where they lie otherwise.
+    pub(super) ordered: Vec<f32>,
 }
 
 impl<A: Architecture> Default for Space<A> {
     fn default() -> Self {
-        Self { tape: A::Tape::default(), tiles: TileRoom::default() }
+        Self { tape: A::Tape::default(), tiles: TileRoom::default(), ordered: Vec::new() }
     }
 }
 
@@ -88,27 +89,14 @@ impl<A: Architecture> NeuralModel<A> {
         (&self.weights[self.network.head()], (self.network.width(), self.facts.types))
     }
 
-    /// Logits of every token of every sequence, over all tokens: `tokens × V` numbers a sequence, one after the other.
-    pub(crate) fn logits_of(&self, sequences: &[Vec<u32>]) -> Vec<Vec<f32>> {
-        let tokens = self.network.tokens();
-        let longest = sequences.iter().map(Vec::len).max().unwrap_or(1).max(1);
-        sequences
-            .par_chunks((PASS_ROWS / longest).max(1))
-            .map_init(<(A::Tape, Vec<f32>)>::default, |(tape, flat), part| {
-                let groups: Vec<_> = part.iter().map(|sequence| (0, sequence.len(), 1)).collect();
-                let rows = Rows::new(&groups, A::ORDER, |group, _, step| part[group][step]);
-                self.network.forward(&self.weights, &rows, Past::Nothing, tape);
-                let flat = room(flat, rows.len() * tokens);
-                let head = &self.weights[self.network.head()];
-                head::logits(A::hidden(tape), head, (self.network.width(), tokens), flat);
-                let mut list: Vec<Vec<f32>> = part.iter().map(|s| Vec::with_capacity(s.len() * tokens)).collect();
-                rows.for_each(|group, _, _, row| {
-                    list[group.index].extend_from_slice(&flat[row * tokens..][..tokens]);
-                });
-                list
-            })
-            .flatten_iter()
-            .collect()
+    /// Runs `body` with buffers from the pool, which it gives back.
+    pub(super) fn with_space<T>(&self, body: impl FnOnce(&mut Space<A>) -> T) -> T {
+        let mut space = self.spaces.lock().map_or_else(|_| None, |mut spaces| spaces.pop()).unwrap_or_default();
+        let result = body(&mut space);
+        if let Ok(mut spaces) = self.spaces.lock() {
+            spaces.push(space);
+        }
+        result
     }
 
     /// Takes a sequence in and keeps a hidden row for each token but the last.
@@ -275,40 +263,34 @@ impl<A: Architecture> Reading for NeuralReading<'_, A> {
                 "max-memory leaves room for branches of {most} events, not of {longest}; a smaller memory would do"
             )));
         }
-        let pool = &self.model.spaces;
-        let mut space = pool.lock().map_or_else(|_| None, |mut spaces| spaces.pop()).unwrap_or_default();
-        let mut pieces = Vec::new();
-        let mut rows = 0;
-        for (entry, branches) in batch.iter().enumerate() {
-            // Divergences need the observed distributions of an entry; those of several would be too many at once.
-            if measure == Measure::Divergence && !pieces.is_empty() {
-                self.pass(batch, &pieces, measure, &mut entries, &mut space)?;
-                pieces.clear();
-                rows = 0;
-            }
-            let mut first = 0;
-            while first < branches.count() {
-                // At least one branch, however long it is.
-                let fits = ((most - rows.min(most)) / branches.horizon()).max(usize::from(pieces.is_empty()));
-                let count = fits.min(branches.count() - first);
-                if count == 0 {
-                    self.pass(batch, &pieces, measure, &mut entries, &mut space)?;
+        self.model.with_space(|space| {
+            let mut pieces = Vec::new();
+            let mut rows = 0;
+            for (entry, branches) in batch.iter().enumerate() {
+                // Divergences need the observed distributions of an entry; those of several would be too many at once.
+                if measure == Measure::Divergence && !pieces.is_empty() {
+                    self.pass(batch, &pieces, measure, &mut entries, space)?;
                     pieces.clear();
                     rows = 0;
-                    continue;
                 }
-                pieces.push(Piece { entry, first, count });
-                rows += count * branches.horizon();
-                first += count;
+                let mut first = 0;
+                while first < branches.count() {
+                    // At least one branch, however long it is.
+                    let fits = ((most - rows.min(most)) / branches.horizon()).max(usize::from(pieces.is_empty()));
+                    let count = fits.min(branches.count() - first);
+                    if count == 0 {
+                        self.pass(batch, &pieces, measure, &mut entries, space)?;
+                        pieces.clear();
+                        rows = 0;
+                        continue;
+                    }
+                    pieces.push(Piece { entry, first, count });
+                    rows += count * branches.horizon();
+                    first += count;
+                }
             }
-        }
-        if !pieces.is_empty() {
-            self.pass(batch, &pieces, measure, &mut entries, &mut space)?;
-        }
-        if let Ok(mut spaces) = pool.lock() {
-            spaces.push(space);
-        }
-        Ok(())
+            if pieces.is_empty() { Ok(()) } else { self.pass(batch, &pieces, measure, &mut entries, space) }
+        })
     }
 }
 

@@ -263,22 +263,11 @@ impl NetworkConfig {
 
     /// A run that has not begun, on no corpus in particular.
     pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
-        self.state(seed, optimiser, &Echo::default())
+        self.fresh_state_on(&Echo::default(), seed, optimiser)
     }
 
-    /// A run on this corpus that has not begun: a LLaMA starts by looking back as far as the corpus echoes.
-    pub fn fresh_state_on(
-        &self,
-        corpus: &dyn Corpus,
-        survey: &Survey,
-        seed: u64,
-        optimiser: OptimiserKind,
-    ) -> Result<TrainState, Error> {
-        let echo = if matches!(self, Self::Llama(_)) { Echo::measure(corpus, survey)? } else { Echo::default() };
-        Ok(self.state(seed, optimiser, &echo))
-    }
-
-    fn state(&self, seed: u64, optimiser: OptimiserKind, echo: &Echo) -> TrainState {
+    /// A run that has not begun, on a corpus with this echo: a LLaMA starts by looking back as far as it is heard.
+    pub fn fresh_state_on(&self, echo: &Echo, seed: u64, optimiser: OptimiserKind) -> TrainState {
         let weights = with_any!(self, network => {
             let mut weights = network.layout().draw(seed);
             network.begin(&mut weights, echo);

@@ -2,7 +2,7 @@
 
 use super::NetworkConfig;
 use super::bert::BertConfig;
-use super::llama::LlamaConfig;
+use super::llama::{LlamaConfig, public_part};
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
 use super::train::Pace;
@@ -15,6 +15,11 @@ const RATE: f32 = 0.003;
 const NARROW: f32 = 64.0;
 /// Weight decay of hidden matrices.
 pub const DECAY: f32 = 0.1;
+
+/// The width below which heads become fewer instead of narrower.
+const NARROWEST_HEAD: usize = 16;
+/// How far back the usual number of heads does, whatever the shape.
+const USUAL_REACH: usize = 7;
 
 /// The largest learning rate, and the shares of it at which tensors move.
 pub fn usual_pace(config: &NetworkConfig) -> (f32, Pace) {
@@ -63,7 +68,7 @@ impl Shape {
     /// For corpora of some hundred thousand events.
     pub const SMALL: Self = Self { layers: 2, width: 128, heads: 4, head_width: 32, feed_forward: 256 };
     /// For millions of events: shallow, and wide enough to tell a thousand types apart.
-    pub const BASE: Self = Self { layers: 1, width: 512, heads: 32, head_width: 20, feed_forward: 256 };
+    pub const BASE: Self = Self { layers: 1, width: 512, heads: 16, head_width: 40, feed_forward: 128 };
     /// For those who have more time.
     pub const LARGE: Self = Self { layers: 4, width: 512, heads: 8, head_width: 64, feed_forward: 1024 };
 
@@ -79,10 +84,32 @@ impl Shape {
         }
     }
 
-    /// The usual number of heads for another width.
-    pub const fn heads_for(&self, width: usize) -> Option<usize> {
-        let part = self.width / self.heads;
-        if width.is_multiple_of(part) { Some(width / part) } else { None }
+    /// The number of heads for another width, and the width of each: as many as usual, narrower or wider with the row, and
+    /// fewer only where they would be too narrow to tell positions apart. `None` where no such heads fit.
+    pub fn heads_for(&self, width: usize) -> Option<(usize, usize)> {
+        // All heads together are to a row what they usually are.
+        let together = (width * self.heads * self.head_width) / self.width;
+        let exact = (width * self.heads * self.head_width).is_multiple_of(self.width);
+        (2..=self.heads).rev().map(|heads| (heads, together / heads)).find(|(heads, each)| {
+            let whole = exact && together.is_multiple_of(2 * heads) && width.is_multiple_of(*heads);
+            whole && *each >= NARROWEST_HEAD
+        })
+    }
+
+    /// The shape for a log whose echo reaches this far ([`super::train::Echo::reach`]): twice as many heads, where there are not
+    /// enough to have one that looks at each earlier event by itself.
+    #[must_use]
+    pub const fn reaching(self, reach: usize) -> Self {
+        let carriers = public_part(self.width).div_ceil(self.head_width);
+        // The last event needs no head, and one before it has one each.
+        let enough = reach <= 1 + self.heads.saturating_sub(carriers);
+        let heads = 2 * self.heads;
+        if enough || reach <= USUAL_REACH || !self.width.is_multiple_of(heads) {
+            return self;
+        }
+        let half = self.head_width / 4 * 2;
+        let head_width = if half < NARROWEST_HEAD { NARROWEST_HEAD } else { half };
+        Self { heads, head_width, ..self }
     }
 
     /// A masked encoder of this shape over `types` event types and a mask token: its heads share the width.
@@ -146,6 +173,22 @@ mod tests {
         for shape in [Shape::TINY, Shape::SMALL, Shape::BASE, Shape::LARGE] {
             assert!(shape.width.is_multiple_of(shape.heads) && shape.head_width.is_multiple_of(2), "{shape:?}");
             assert!(shape.heads * shape.head_width >= shape.width, "a whole row can be passed on: {shape:?}");
+            assert_eq!(shape.heads_for(shape.width), Some((shape.heads, shape.head_width)));
         }
+    }
+
+    #[test]
+    fn a_far_echo_gets_more_heads() {
+        let heads = |shape: Shape, reach| (shape.reaching(reach).heads, shape.reaching(reach).head_width);
+        let narrow = Shape { width: 256, head_width: 20, ..Shape::BASE };
+        assert_eq!([6, 7, 8, 20].map(|reach| heads(Shape::BASE, reach)), [(16, 40), (16, 40), (32, 20), (32, 20)]);
+        assert_eq!([7, 20].map(|reach| heads(narrow, reach)), [(16, 20), (32, 16)]);
+        assert_eq!([4, 20].map(|reach| heads(Shape::TINY, reach)), [(4, 16), (8, 16)]);
+    }
+
+    #[test]
+    fn narrower_rows_have_as_many_heads_until_these_are_too_narrow() {
+        let heads = [1024, 256, 128, 64, 100].map(|width| Shape::BASE.heads_for(width));
+        assert_eq!(heads, [Some((16, 80)), Some((16, 20)), Some((8, 20)), Some((4, 20)), None]);
     }
 }

@@ -14,6 +14,7 @@ use trace_core::{DensityModel, Vocabulary};
 use super::architecture::Architecture;
 use super::bert;
 use super::layout::Layout;
+use super::logits::Logits;
 use super::model::{Facts, NeuralModel};
 use super::network::{MASKED, NetworkConfig, with_network};
 use crate::Error;
@@ -33,8 +34,8 @@ pub trait NeuralNetwork: DensityModel {
     fn event_tokens(&self) -> &[u32];
     /// The begin token, where there is one, counted after the events.
     fn begin(&self) -> Option<u32>;
-    /// Logits over all tokens after each token of each sequence: `tokens × V` numbers a sequence.
-    fn logits(&self, sequences: &[Vec<u32>]) -> Vec<Vec<f32>>;
+    /// Logits over all tokens after each token of each sequence.
+    fn logits(&self, sequences: &[Vec<u32>]) -> Logits;
 }
 
 /// Opens the network in a folder.
@@ -225,7 +226,7 @@ impl<A: Architecture> NeuralNetwork for NeuralModel<A> {
         self.facts.begin
     }
 
-    fn logits(&self, sequences: &[Vec<u32>]) -> Vec<Vec<f32>> {
+    fn logits(&self, sequences: &[Vec<u32>]) -> Logits {
         self.logits_of(sequences)
     }
 }

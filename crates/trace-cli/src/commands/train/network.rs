@@ -11,8 +11,8 @@ use trace_core::theory::Fitness;
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_pace};
 use trace_models::neural::train::{
-    Checkpoints, Limit, OptimiserKind, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
-    Trained,
+    Checkpoints, Echo, Limit, OptimiserKind, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec,
+    TrainState, Trained,
 };
 use trace_models::{ModelRecord, write_folder};
 
@@ -51,14 +51,18 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
         None => None,
     };
     let length = length(args, &survey)?;
-    let config = size::network(args, types, survey.training_events(), length)?;
+    let echo = match args.backbone {
+        Backbone::Llama => Echo::measure(&corpus, &survey)?,
+        _ => Echo::default(), // the others look back by themselves
+    };
+    let config = size::network(args, types, survey.training_events(), length, &echo)?;
     check_scores(&config, length)?;
     let spec = spec(args, &config, &survey, length)?;
     let settings = settings(args, &config, &spec, &survey);
     say(quiet, introduce(&config, &spec, &survey, entropy));
 
     let checkpoints = Checkpoints::open(&Checkpoints::place(&args.out))?;
-    let fresh = || config.fresh_state_on(&corpus, &survey, args.seed, spec.optimiser);
+    let fresh = || config.fresh_state_on(&echo, args.seed, spec.optimiser);
     let state = begin(args, &checkpoints, &config, &spec, &settings, quiet, fresh)?;
     interrupt::watch()?;
     let fitness = Fitness { held_out_loss: None, unigram_loss: survey.unigram_loss, entropy };
@@ -196,7 +200,7 @@ fn begin(
     spec: &TrainSpec,
     settings: &Value,
     quiet: bool,
-    fresh: impl FnOnce() -> Result<TrainState, trace_models::Error>,
+    fresh: impl FnOnce() -> TrainState,
 ) -> anyhow::Result<TrainState> {
     if args.resume && checkpoints.exists() {
         let state = checkpoints.load(settings, spec.optimiser, config.parameters())?;
@@ -209,7 +213,7 @@ fn begin(
         say(quiet, "starting over: an earlier, unfinished run is discarded (--resume would continue it)");
     }
     checkpoints.clear()?;
-    Ok(fresh()?)
+    Ok(fresh())
 }
 
 fn introduce(config: &NetworkConfig, spec: &TrainSpec, survey: &Survey, entropy: Option<f64>) -> String {

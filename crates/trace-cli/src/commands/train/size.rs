@@ -2,6 +2,7 @@
 
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::shape::{Shape, Trainee};
+use trace_models::neural::train::Echo;
 
 use crate::cli::{Backbone, Size, TrainArgs};
 use crate::failure::Failure;
@@ -18,14 +19,23 @@ const fn usual(size: Size, types: usize, events: usize) -> Shape {
 }
 
 /// The network that the flags ask for.
-pub fn network(args: &TrainArgs, types: usize, events: usize, length: usize) -> anyhow::Result<NetworkConfig> {
+pub fn network(
+    args: &TrainArgs,
+    types: usize,
+    events: usize,
+    length: usize,
+    echo: &Echo,
+) -> anyhow::Result<NetworkConfig> {
     let usual = usual(args.size.unwrap_or_default(), types, events);
     let layers = within("layers", args.layers, 1, 128)?.unwrap_or(usual.layers);
     let width = within("width", args.width, 4, 16_384)?.unwrap_or(usual.width);
     let feed_forward = within("feed-forward", args.feed_forward, 1, 65_536)?
         .unwrap_or_else(|| (width * usual.feed_forward).div_ceil(usual.width));
     let (heads, head_width) = heads(args, &usual, width)?;
-    let shape = Shape { layers, width, heads, head_width, feed_forward };
+    let mut shape = Shape { layers, width, heads, head_width, feed_forward };
+    if args.heads.is_none() && args.head_width.is_none() {
+        shape = shape.reaching(echo.reach());
+    }
     Ok(match args.backbone {
         Backbone::Gru => shape.network(Trainee::Gru, types, length),
         Backbone::Lstm => shape.network(Trainee::Lstm, types, length),
@@ -62,7 +72,7 @@ fn heads(args: &TrainArgs, usual: &Shape, width: usize) -> anyhow::Result<(usize
             ((width.div_ceil(head_width)..=width).find(divides).unwrap_or(width), head_width)
         }
         (None, None) => match usual.heads_for(width) {
-            Some(count) => (count, usual.head_width),
+            Some(usual) => usual,
             // A width of the user's own that usual heads do not fit.
             None => {
                 let fit = |count: &usize| width.is_multiple_of(count * 2);

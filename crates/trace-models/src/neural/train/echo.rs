@@ -30,6 +30,8 @@ const PIECE: usize = 256;
 const FAR: usize = 8;
 /// The power.
 const SHARPER: f64 = 1.5;
+/// The share from which on an echo counts as heard.
+const HEARD: f64 = 0.1;
 /// The correlation of the two halves from which on there is anything to measure.
 const CLEAR: f64 = 0.05;
 /// Stands for a type that is not looked at.
@@ -38,7 +40,7 @@ const OTHER: u32 = u32::MAX;
 /// How much of what an event says about the one right after it, it also says about the one 2, 3, … events later; not less than is
 /// usual, as what an earlier event says may be something else altogether.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Echo {
+pub struct Echo {
     shares: Vec<f64>,
 }
 
@@ -51,7 +53,7 @@ impl Default for Echo {
 
 impl Echo {
     /// Of what is trained on.
-    pub(crate) fn measure(corpus: &dyn Corpus, survey: &Survey) -> Result<Self, Error> {
+    pub fn measure(corpus: &dyn Corpus, survey: &Survey) -> Result<Self, Error> {
         let (places, types) = frequent(&survey.counts);
         let mut halves = [Vec::new(), Vec::new()];
         let (mut events, mut pieces) = (0, 0);
@@ -86,6 +88,11 @@ impl Echo {
         let share = |likeness: &f64| ((likeness - lasting) / (1.0 - lasting)).clamp(0.0, 1.0).powf(SHARPER);
         let usual = Self::default().shares.into_iter().chain(std::iter::repeat(0.0));
         Ok(Self { shares: likeness.iter().map(share).zip(usual).map(|(share, usual)| share.max(usual)).collect() })
+    }
+
+    /// How many events back it is heard; at least one, the last event itself.
+    pub fn reach(&self) -> usize {
+        self.shares.iter().rposition(|share| *share >= HEARD).map_or(1, |place| place + 2)
     }
 
     /// Of an event that another one has followed, that two have followed, and so on.
@@ -183,6 +190,8 @@ mod tests {
         assert!(one[8..].iter().all(|share| *share < 0.1), "{one:?}");
         assert!(all[..3].iter().all(|share| *share > 0.7) && all[3..].iter().all(|share| *share < 0.2), "{all:?}");
         assert!(short.total() < 1.5 && long.total() > 2.0);
+        assert_eq!((usual.reach(), short.reach(), long.reach()), (4, 4, 4));
+        assert!(measured(&sequences(&[0.07; 12])).reach() >= 10);
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod step;
 
 pub use checkpoint::Checkpoints;
 pub use corpus::{Corpus, SequencePass, Survey};
-pub(crate) use echo::Echo;
+pub use echo::Echo;
 pub(crate) use masked::Masked;
 pub(crate) use objective::NextEvent;
 pub use optimiser::{OptimiserKind, Pace};
