@@ -31,7 +31,7 @@ const FAR: usize = 8;
 /// The power.
 const SHARPER: f64 = 1.5;
 /// The share from which on an echo counts as heard.
-const HEARD: f64 = 0.1;
+const HEARD: f64 = 0.2;
 /// The correlation of the two halves from which on there is anything to measure.
 const CLEAR: f64 = 0.05;
 /// Stands for a type that is not looked at.
@@ -190,7 +190,7 @@ mod tests {
         assert!(one[8..].iter().all(|share| *share < 0.1), "{one:?}");
         assert!(all[..3].iter().all(|share| *share > 0.7) && all[3..].iter().all(|share| *share < 0.2), "{all:?}");
         assert!(short.total() < 1.5 && long.total() > 2.0);
-        assert_eq!((usual.reach(), short.reach(), long.reach()), (4, 4, 4));
+        assert_eq!((usual.reach(), short.reach(), long.reach()), (3, 3, 4));
         assert!(measured(&sequences(&[0.07; 12])).reach() >= 10);
     }
 
