@@ -42,5 +42,8 @@ fn no_sequences_have_no_logits() {
     let config = Shape::TINY.network(Trainee::Llama, TYPES, 8);
     let network = config.with_weights(config.fresh_state(1, OptimiserKind::AdamW).weights).unwrap();
     assert_eq!(network.logits(&[]).sequences().count(), 0);
-    assert_eq!(network.logits(&[Vec::new(), vec![1]]).sequences().map(<[f32]>::len).collect::<Vec<_>>(), [0, TYPES + 1]);
+    assert_eq!(
+        network.logits(&[Vec::new(), vec![1]]).sequences().map(<[f32]>::len).collect::<Vec<_>>(),
+        [0, TYPES + 1]
+    );
 }

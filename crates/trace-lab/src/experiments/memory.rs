@@ -20,7 +20,8 @@ pub const MEMORY: Experiment = Experiment {
     paper: "F1 above 0.8 up to m = 20, falling towards m = 48",
     why: "Influence fades by e^-0.1 a lag here, so that distant causes are nearly as strong as near ones, and there are 100 types \
           unless the run is full, so that memory is what is asked for. The more lags there are, the less of them the same \
-          events teach (see the oracle score): this is where we fall short.",
+          events teach (see the oracle score). Among so few types strong pairs recur, and the summary graph counts each but once, \
+          beside weak pairs that occur once: it scores lower than positions, and is where we fall short.",
     cells,
     run,
     columns: COLUMNS,
