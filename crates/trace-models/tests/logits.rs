@@ -9,7 +9,7 @@ const TYPES: usize = 30;
 /// Sequences of all lengths, enough of them for several passes.
 fn sequences() -> Vec<Vec<u32>> {
     let token = |i: usize| ((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as u32 % TYPES as u32;
-    (0..60).map(|s| (0..1 + s * 7 % 23).map(|t| token(31 * s + t)).collect()).collect()
+    (0..60).map(|s| (0..=s * 7 % 23).map(|t| token(31 * s + t)).collect()).collect()
 }
 
 #[test]
