@@ -62,7 +62,9 @@ pub fn network(
     let state = if checkpoints.exists() {
         checkpoints.load(&settings, spec.optimiser, config.parameters())?
     } else {
-        config.fresh_state_on(&Echo::measure(corpus, &survey)?, SEED, spec.optimiser)
+        let looks_back = matches!(config, NetworkConfig::Llama(_));
+        let echo = if looks_back { Echo::measure(corpus, &survey)? } else { Echo::default() };
+        config.fresh_state_on(&echo, SEED, spec.optimiser)
     };
     let mut record = ModelRecord { event_counts: Some(survey.counts.clone()), ..ModelRecord::default() };
     record.special_tokens.insert(config.last_token().to_owned(), config.tokens() as u32 - 1);

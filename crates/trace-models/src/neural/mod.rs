@@ -3,8 +3,8 @@
 //! One file an architecture ([`llama`], …), written as functions over slices on the kernels of this crate; the same
 //! forward pass trains, reads and scores branches. What they share: `layout` says where each tensor lies in one flat
 //! buffer, `rows` what goes through a network at once, `head` turns hidden rows into losses and scores, `model` makes a
-//! network a density model, `logits` asks it for plain rows, `saliency` asks it for gradients, `store` puts it into a folder, `train` fits it to a
-//! corpus, `shape` says how large it usually is, and `network` knows them all.
+//! network a density model, `logits` asks it for plain rows, `saliency` for gradients, `store` puts it into a folder, `train`
+//! fits it to a corpus, `shape` says how large it usually is, and `network` knows them all.
 //! [`bert`] alone is no density model: an `encoder` whose attention can be read.
 
 mod affine;
