@@ -110,6 +110,8 @@ fn numbers_that_make_no_experiment() {
         ("drops --redundancy nan", "--redundancy: expected a number between 0 and 1"),
         ("vehicle --events 50000", "name an experiment on it, not `vehicle`"),
         ("all --redundancy 0.5", "name an experiment on it, not `all`"),
+        ("drops --only 0 7", "--only: expected some of `0`, `0.4`, found `7`"),
+        ("all --only 0", "--only is of one experiment: name it, not `all`"),
     ] {
         let said = at.refuse(&format!("bench {options} --mini --out results"));
         assert!(said.contains(word), "{options}: {said}");

@@ -19,6 +19,8 @@ pub struct Lab<'l> {
     pub(crate) size: Size,
     /// Its numbers, or others that were asked for.
     pub(crate) scale: Scale,
+    /// The parts that are asked for, by name; all where there are none.
+    pub(crate) only: Vec<String>,
     /// What is told while the work goes on.
     pub(crate) reporter: &'l dyn Report,
     pub(crate) worlds: Worlds,
@@ -51,7 +53,7 @@ pub struct Outcome {
 impl<'l> Lab<'l> {
     /// A laboratory of a size in a folder, which need not exist yet.
     pub fn new(folder: PathBuf, size: Size, reporter: &'l dyn Report) -> Self {
-        Self { folder, size, scale: size.scale(), reporter, worlds: Worlds::default() }
+        Self { folder, size, scale: size.scale(), only: Vec::new(), reporter, worlds: Worlds::default() }
     }
 
     /// The same with other numbers than the size's own.
@@ -59,6 +61,18 @@ impl<'l> Lab<'l> {
     pub const fn with_scale(mut self, scale: Scale) -> Self {
         self.scale = scale;
         self
+    }
+
+    /// The same for some parts of each experiment alone, by their names.
+    #[must_use]
+    pub fn with_only(mut self, names: Vec<String>) -> Self {
+        self.only = names;
+        self
+    }
+
+    /// Events to train on where an experiment has a number of its own: another one holds for it too.
+    pub(crate) const fn events_or(&self, own: usize) -> usize {
+        if self.scale.events == self.size.scale().events { own } else { self.scale.events }
     }
 
     /// Says something.
@@ -77,7 +91,8 @@ impl<'l> Lab<'l> {
         let path = |ending: &str| self.folder.join(format!("{}.{ending}", experiment.name));
         self.check_record(experiment)?;
         let mut rows = Rows::open(&path("rows.jsonl"))?;
-        let cells = (experiment.cells)(self.size);
+        let mut cells = (experiment.cells)(self.size);
+        cells.retain(|cell| self.only.is_empty() || self.only.contains(&cell.name));
         for seed in 1..=self.scale.seeds {
             for cell in &cells {
                 if rows.has(&cell.name, seed) {
@@ -91,7 +106,7 @@ impl<'l> Lab<'l> {
         }
         let table = rows.table(experiment.columns);
         let files = vec![path("csv"), path("svg")];
-        fs::write(&files[0], rows.csv()).map_err(Error::io(&files[0]))?;
+        fs::write(&files[0], rows.csv()?).map_err(Error::io(&files[0]))?;
         fs::write(&files[1], chart(experiment, &rows).svg()).map_err(Error::io(&files[1]))?;
         Ok(Outcome { rows, table, files })
     }

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Error;
 use crate::experiments::{ALL, Experiment};
 use crate::rows::Rows;
+use crate::{Error, Size};
 
 /// Writes `results.md` into the folder of results, from what is finished there.
 pub fn write_page(folder: &Path) -> Result<PathBuf, Error> {
@@ -28,6 +28,7 @@ pub fn write_page(folder: &Path) -> Result<PathBuf, Error> {
 
 /// What was written down of how an experiment was run.
 struct Record {
+    size: Option<Size>,
     machine: String,
     flags: String,
 }
@@ -38,17 +39,32 @@ impl Record {
         let record: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let part = |key: &str| record[key].as_str().map(str::to_owned);
         Self {
+            size: part("size").and_then(|name| Size::named(&name)),
             machine: part("machine").unwrap_or_else(|| "an unknown machine".to_owned()),
             flags: part("flags").unwrap_or_default(),
         }
     }
 }
 
+/// What asks for the parts that have rows, where others have none.
+fn only(experiment: &Experiment, rows: &Rows, size: Size) -> String {
+    let cells = (experiment.cells)(size);
+    let done: Vec<String> =
+        cells.iter().filter(|cell| rows.has(&cell.name, 1)).map(|cell| quoted(&cell.name)).collect();
+    if done.len() == cells.len() { String::new() } else { format!(" --only {}", done.join(" ")) }
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    if name.contains(' ') { format!("'{name}'") } else { name.to_owned() }
+}
+
 fn section(experiment: &Experiment, rows: &Rows, record: &Record) -> String {
-    let Record { machine, flags } = record;
+    let Record { size, machine, flags } = record;
+    let only = size.map_or_else(String::new, |size| only(experiment, rows, size));
     let seeds = rows.rows().iter().map(|row| row.seed).max().unwrap_or(0);
     let mut text = format!(
-        "\n## {}\n\n`trace bench {}{flags} --seeds {seeds}` on {machine}\n\nPaper: {}.\n\n{}\n\n",
+        "\n## {}\n\n`trace bench {}{flags}{only} --seeds {seeds}` on {machine}\n\nPaper: {}.\n\n{}\n\n",
         experiment.title, experiment.name, experiment.paper, experiment.why
     );
     let table = rows.table(experiment.columns);

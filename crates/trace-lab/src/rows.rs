@@ -180,7 +180,7 @@ impl Rows {
     }
 
     /// Every row with every figure, as CSV.
-    pub fn csv(&self) -> String {
+    pub fn csv(&self) -> Result<String, Error> {
         let mut keys: Vec<&str> = Vec::new();
         let mut values: Vec<&str> = Vec::new();
         for row in &self.list {
@@ -195,18 +195,20 @@ impl Rows {
                     .collect::<Vec<_>>(),
             );
         }
-        let mut text = keys.iter().copied().chain(["seed"]).chain(values.iter().copied()).collect::<Vec<_>>().join(",");
-        text.push('\n');
+        let fault = |error: &dyn std::fmt::Display| Error::Output(error.to_string());
+        let mut table = csv::Writer::from_writer(Vec::new());
+        let names = keys.iter().copied().chain(["seed"]).chain(values.iter().copied());
+        table.write_record(names).map_err(|error| fault(&error))?;
         for row in &self.list {
             let cells = keys
                 .iter()
                 .map(|key| row.key(key).unwrap_or("").to_owned())
                 .chain([row.seed.to_string()])
                 .chain(values.iter().map(|name| row.value(name).map_or(String::new(), |value| value.to_string())));
-            text += &cells.collect::<Vec<_>>().join(",");
-            text.push('\n');
+            table.write_record(cells).map_err(|error| fault(&error))?;
         }
-        text
+        let text = table.into_inner().map_err(|error| fault(&error))?;
+        String::from_utf8(text).map_err(|error| fault(&error))
     }
 }
 
@@ -248,7 +250,9 @@ mod tests {
         again.add("a", 2, vec![row("x", 2, 0.7)]).unwrap();
         let table = Rows::open(&path).unwrap().table(&["f1"]);
         assert_eq!(table, [vec!["method", "f1"], vec!["x", "0.600 ± 0.141"]]);
-        assert_eq!(again.csv(), "method,seed,f1\nx,1,0.5\nx,2,0.7\n");
+        assert_eq!(again.csv().unwrap(), "method,seed,f1\nx,1,0.5\nx,2,0.7\n");
+        again.add("b", 1, vec![row("x, auto", 1, 0.25)]).unwrap();
+        assert!(again.csv().unwrap().ends_with("\n\"x, auto\",1,0.25\n"), "a comma in a name is no new column");
     }
 
     #[test]

@@ -35,6 +35,11 @@ pub struct Scale {
 }
 
 impl Size {
+    /// A size by its name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Mini, Self::Quick, Self::Standard, Self::Full].into_iter().find(|size| size.name() == name)
+    }
+
     /// Its name on the command line and in records.
     pub const fn name(self) -> &'static str {
         match self {

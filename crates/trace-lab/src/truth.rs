@@ -6,6 +6,11 @@ use trace_core::{
     Proposal,
 };
 
+/// Event types up to which every replacement is tried.
+const MOST_TYPES: usize = 2000;
+/// Replacements that are tried where there are more.
+const MANY_DRAWS: usize = 512;
+
 /// How the truth of a sequence is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TruthSpec {
@@ -26,6 +31,12 @@ impl TruthSpec {
 
     /// Every replacement, and the event that happened.
     pub const EXACT: Self = Self { divergence: Divergence::Event, draws: Particles::All, seed: 0 };
+
+    /// Exact up to what enumeration allows, and by many replacements above.
+    pub const fn closest(types: usize) -> Self {
+        let draws = if types <= MOST_TYPES { Particles::All } else { Particles::Fixed(MANY_DRAWS) };
+        Self { draws, ..Self::EXACT }
+    }
 
     /// Every pair that the process looks at: each replacement of the earlier event, compared by the process itself.
     /// Edges are those above [`DEFAULT_THRESHOLD`].

@@ -158,6 +158,28 @@ fn results_of_another_size_are_not_mixed() {
     assert!(error.contains("another size"), "{error}");
 }
 
+/// Some parts of an experiment can be run by themselves, with a number of events that holds for all of them, and others
+/// later: the page says which there are.
+#[test]
+fn parts_of_an_experiment_are_run_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let reporter = Silent::patient(usize::MAX);
+    let run = |only: &[&str]| {
+        let scale = Scale { events: 20_000, ..Size::Mini.scale() };
+        let lab = Lab::new(folder.path().to_owned(), Size::Mini, &reporter).with_scale(scale);
+        let lab = lab.with_only(only.iter().map(|name| (*name).to_owned()).collect());
+        let outcome = lab.run(find("vocabulary").unwrap()).unwrap();
+        let rows = outcome.rows.rows();
+        assert!(rows.iter().all(|row| row.value("events") == Some(20_000.0)));
+        rows.iter().filter_map(|row| row.key("vocabulary")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let page = || std::fs::read_to_string(write_page(folder.path()).unwrap()).unwrap();
+    assert_eq!(run(&["10", "40"]), ["10", "40"]);
+    assert!(page().contains("`trace bench vocabulary --mini --events 20000 --only 10 40 --seeds 1`"), "{}", page());
+    assert_eq!(run(&[]), ["10", "40", "20"]);
+    assert!(page().contains("`trace bench vocabulary --mini --events 20000 --seeds 1`"), "{}", page());
+}
+
 /// Other numbers than the size's own reach the process and the training, and the page says how to ask for them.
 #[test]
 fn a_run_with_numbers_of_its_own_says_so() {

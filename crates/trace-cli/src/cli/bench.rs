@@ -95,6 +95,9 @@ pub struct LabArgs {
     /// How much of what happens next the synthetic process settles, from 0 to 1 [default: 0.6]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     pub redundancy: Option<f64>,
+    /// Run these parts of the experiment alone; a name that it does not have lists those it has
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub only: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -42,9 +42,7 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let memory = cell.value as usize;
     let scale = lab.scale;
     let vocabulary = lab.size.pick(scale.vocabulary, TYPES, TYPES, scale.vocabulary);
-    let usual = lab.size.scale().events;
-    let own = lab.size.pick(usual, usual, EVENTS, usual);
-    let events = if scale.events == usual { own } else { scale.events };
+    let events = lab.events_or(lab.size.pick(scale.events, scale.events, EVENTS, scale.events));
     let stand = Stand::new(lab, Recipe { events, ..recipe(lab, vocabulary, memory, DECAY, seed) })?;
     let row = Row::new(seed, &[("memory", cell.name.clone())]);
     let method = ours(lab, &*stand.model, memory, seed);

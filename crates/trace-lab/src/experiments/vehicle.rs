@@ -1,6 +1,6 @@
 //! The named vehicle fleet: time, memory and graph at a vocabulary of tens of thousands.
 
-use trace_core::{Error as CoreError, Particles, Proposal};
+use trace_core::{Error as CoreError, Proposal};
 use trace_models::neural::shape::{Shape, Trainee};
 
 use super::{Axis, Cell, Experiment, Ground, OURS, Plot, measured};
@@ -40,9 +40,7 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let stand = Stand::new(lab, recipe)?;
     let sequences = stand.reported(lab.scale.sequences, length);
     let count = sequences.len();
-    // Exact up to what enumeration allows, and by many draws above.
-    let draws = if types <= 2000 { Particles::All } else { Particles::Fixed(512) };
-    let cases = stand.cases(sequences, TruthSpec { draws, ..TruthSpec::EXACT })?;
+    let cases = stand.cases(sequences, TruthSpec::closest(types))?;
     // Most types are rare: a uniform draw is one that the model has hardly seen.
     let method = trace_core::Discovery::new(&*stand.model)
         .proposal(Proposal::Unigram)

@@ -44,8 +44,9 @@ const EVENTS_A_PAIR: usize = 3;
 pub(super) fn stand(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Stand, Error> {
     let scale = lab.scale;
     let vocabulary = cell.value as usize;
-    let most = lab.size.pick(scale.events, scale.events, 12_000_000, 24_000_000).max(scale.events);
-    let events = (EVENTS_A_PAIR * vocabulary * vocabulary).clamp(scale.events, most);
+    let most = lab.size.pick(scale.events, scale.events, 12_000_000, 24_000_000);
+    let least = scale.events.min(most);
+    let events = lab.events_or((EVENTS_A_PAIR * vocabulary * vocabulary).clamp(least, most));
     Stand::new(lab, Recipe { events, ..recipe(lab, vocabulary, scale.memory, 1.0, seed) })
 }
 

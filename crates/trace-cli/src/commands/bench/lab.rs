@@ -28,10 +28,11 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
         let reason = "--events and --redundancy are of the synthetic process: name an experiment on it";
         return Err(Failure::usage(format!("{reason}, not `{name}`")));
     }
+    check_names(name, &experiments, size, &args.only)?;
     let scale = scale(args, size)?;
     interrupt::watch()?;
     let listener = Listener { quiet, start: Instant::now() };
-    let lab = Lab::new(args.out.clone(), size, &listener).with_scale(scale);
+    let lab = Lab::new(args.out.clone(), size, &listener).with_scale(scale).with_only(args.only.clone());
     for experiment in experiments {
         let outcome = lab.run(experiment).map_err(|error| match error {
             Error::Interrupted => Failure::interrupted(format!(
@@ -51,6 +52,27 @@ pub fn run(name: &str, args: &LabArgs, quiet: bool) -> anyhow::Result<()> {
     let page = write_page(&args.out)?;
     say(quiet, format_args!("{}: {:.0} s in all", page.display(), listener.start.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// The parts that are asked for must be there.
+fn check_names(name: &str, experiments: &[&Experiment], size: Size, only: &[String]) -> anyhow::Result<()> {
+    if only.is_empty() {
+        return Ok(());
+    }
+    let [experiment] = experiments else {
+        return Err(Failure::usage(format!("--only is of one experiment: name it, not `{name}`")));
+    };
+    let known: Vec<String> = (experiment.cells)(size).into_iter().map(|cell| cell.name).collect();
+    match only.iter().find(|asked| !known.contains(asked)) {
+        Some(asked) => {
+            Err(Failure::usage(format!("--only: expected some of {}, found `{asked}`", quoted(&known).join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+fn quoted(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| format!("`{name}`")).collect()
 }
 
 /// The numbers of a size, and what was asked for instead of them.
