@@ -163,10 +163,15 @@ fn ours<'m>(lab: &Lab<'_>, model: &'m dyn DensityModel, memory: usize, seed: u64
         .seed(seed)
 }
 
-/// Sequences to report, with their truth, exact as far as there are not too many types.
+/// Sequences to report, with their truth.
 fn reported(lab: &Lab<'_>, stand: &Stand) -> Result<Vec<Case>, Error> {
+    first(stand, lab.scale.sequences)
+}
+
+/// The first of the sequences to report, with their truth, exact as far as there are not too many types.
+fn first(stand: &Stand, count: usize) -> Result<Vec<Case>, Error> {
     let truth = TruthSpec::closest(stand.model.vocabulary_size());
-    Ok(stand.cases(stand.reported(lab.scale.sequences, stand.recipe.length), truth)?)
+    Ok(stand.cases(stand.reported(count, stand.recipe.length), truth)?)
 }
 
 /// Runs a method and puts everything that is measured of it into a row.
