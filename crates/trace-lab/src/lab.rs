@@ -89,10 +89,11 @@ impl<'l> Lab<'l> {
     pub fn run(&self, experiment: &Experiment) -> Result<Outcome, Error> {
         fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder))?;
         let path = |ending: &str| self.folder.join(format!("{}.{ending}", experiment.name));
-        self.check_record(experiment)?;
-        let mut rows = Rows::open(&path("rows.jsonl"))?;
         let mut cells = (experiment.cells)(self.size);
         cells.retain(|cell| self.only.is_empty() || self.only.contains(&cell.name));
+        let mut rows = Rows::open(&path("rows.jsonl"))?;
+        let finished = (1..=self.scale.seeds).all(|seed| cells.iter().all(|cell| rows.has(&cell.name, seed)));
+        self.check_record(experiment, finished)?;
         for seed in 1..=self.scale.seeds {
             for cell in &cells {
                 if rows.has(&cell.name, seed) {
@@ -127,10 +128,11 @@ impl<'l> Lab<'l> {
         flags
     }
 
-    /// Writes down what is about to be run, or refuses to mix it with something else.
-    fn check_record(&self, experiment: &Experiment) -> Result<(), Error> {
+    /// Writes down what is about to be run, or refuses to mix it with something else. Where all of it is `finished`, the machine
+    /// that did it stays on record.
+    fn check_record(&self, experiment: &Experiment, finished: bool) -> Result<(), Error> {
         let path = self.folder.join(format!("{}.json", experiment.name));
-        let mut seeds = self.scale.seeds;
+        let (mut seeds, mut machine) = (self.scale.seeds, machine());
         // More seeds may be added to a folder of results: they are listed apart.
         let scale = format!("{:?}", Scale { seeds: self.size.scale().seeds, ..self.scale });
         if let Ok(text) = fs::read_to_string(&path) {
@@ -140,6 +142,11 @@ impl<'l> Lab<'l> {
                 return Err(Error::Mixed { path });
             }
             seeds = seeds.max(old["seeds"].as_array().map_or(0, |old| old.len() as u64));
+            match old["machine"].as_str() {
+                Some(before) if finished || before.contains(&machine) => machine = before.to_owned(),
+                Some(before) => machine = format!("{before}; {machine}"),
+                None => {}
+            }
         }
         let record = json!({
             "experiment": experiment.name,
@@ -148,7 +155,7 @@ impl<'l> Lab<'l> {
             "flags": self.flags(),
             "seeds": (1..=seeds).collect::<Vec<u64>>(),
             "version": env!("CARGO_PKG_VERSION"),
-            "machine": machine(),
+            "machine": machine,
         });
         let text = serde_json::to_string_pretty(&record).map_err(|error| Error::Output(error.to_string()))?;
         fs::write(&path, text + "\n").map_err(Error::io(&path))

@@ -141,6 +141,14 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
         rows.iter().map(timeless).collect()
     };
     assert_eq!(figures(&whole), figures(&continued));
+
+    // Whoever asks for finished results again, on another machine perhaps, did not make them.
+    let record = one.path().join("drops.json");
+    let text = std::fs::read_to_string(&record).unwrap();
+    let machine = serde_json::from_str::<serde_json::Value>(&text).unwrap()["machine"].as_str().unwrap().to_owned();
+    std::fs::write(&record, text.replace(&machine, "an abacus")).unwrap();
+    rows(one.path(), "drops");
+    assert!(std::fs::read_to_string(&record).unwrap().contains("\"an abacus\""));
 }
 
 #[test]
