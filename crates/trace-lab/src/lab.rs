@@ -142,11 +142,11 @@ impl<'l> Lab<'l> {
                 return Err(Error::Mixed { path });
             }
             seeds = seeds.max(old["seeds"].as_array().map_or(0, |old| old.len() as u64));
-            match old["machine"].as_str() {
-                Some(before) if finished || before.contains(&machine) => machine = before.to_owned(),
-                Some(before) => machine = format!("{before}; {machine}"),
-                None => {}
-            }
+            machine = match old["machine"].as_str() {
+                Some(before) if finished || before.contains(&machine) => before.to_owned(),
+                Some(before) => format!("{before}; {machine}"),
+                None => machine,
+            };
         }
         let record = json!({
             "experiment": experiment.name,
