@@ -70,11 +70,6 @@ impl<'l> Lab<'l> {
         self
     }
 
-    /// Events to train on where an experiment has a number of its own: another one holds for it too.
-    pub(crate) const fn events_or(&self, own: usize) -> usize {
-        if self.scale.events == self.size.scale().events { own } else { self.scale.events }
-    }
-
     /// Says something.
     pub(crate) fn say(&self, line: &str) {
         self.reporter.say(line);
@@ -119,7 +114,7 @@ impl<'l> Lab<'l> {
         if self.size != Size::Standard {
             flags += &format!(" --{}", self.size.name());
         }
-        if self.scale.events != usual.events {
+        if (self.scale.events, self.scale.most_events) != (usual.events, usual.most_events) {
             flags += &format!(" --events {}", self.scale.events);
         }
         if self.scale.redundancy != usual.redundancy {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -78,6 +78,8 @@ impl Group<'_> {
 #[derive(Debug)]
 pub struct Rows {
     path: PathBuf,
+    /// Bytes of the file that are whole lines.
+    whole: u64,
     done: BTreeSet<(String, u64)>,
     list: Vec<Row>,
 }
@@ -91,18 +93,16 @@ struct Line {
 }
 
 impl Rows {
-    /// Reads what an earlier run finished. A last line that was cut short does not count.
+    /// Reads what an earlier run finished. A last line that was cut short does not count; the next cell is written over it.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut rows = Self { path: path.to_owned(), done: BTreeSet::new(), list: Vec::new() };
+        let mut rows = Self { path: path.to_owned(), whole: 0, done: BTreeSet::new(), list: Vec::new() };
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(rows),
             Err(error) => return Err(Error::io(path)(error)),
         };
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-        if whole.len() < text.len() {
-            fs::write(path, whole).map_err(Error::io(path))?;
-        }
+        rows.whole = whole.len() as u64;
         for (index, line) in whole.lines().enumerate() {
             let line: Line = serde_json::from_str(line).map_err(|error| Error::Rows {
                 path: path.to_owned(),
@@ -125,9 +125,14 @@ impl Rows {
         let line = Line { cell: cell.to_owned(), seed, rows };
         let mut text = serde_json::to_string(&line).map_err(|error| Error::Output(error.to_string()))?;
         text.push('\n');
-        let mut file: File =
-            OpenOptions::new().create(true).append(true).open(&self.path).map_err(Error::io(&self.path))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(Error::io(&self.path))?;
+        let write = || {
+            let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+            file.set_len(self.whole)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_data()
+        };
+        write().map_err(Error::io(&self.path))?;
+        self.whole += text.len() as u64;
         self.done.insert((line.cell, seed));
         self.list.extend(line.rows);
         Ok(())
@@ -246,6 +251,7 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, &text[..text.len() - 5]).unwrap();
         let mut again = Rows::open(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text[..text.len() - 5], "who only reads changes nothing");
         assert!(again.has("a", 1) && !again.has("a", 2));
         again.add("a", 2, vec![row("x", 2, 0.7)]).unwrap();
         let table = Rows::open(&path).unwrap().table(&["f1"]);

@@ -18,20 +18,50 @@ pub enum Size {
 pub struct Scale {
     /// Event types of the process that most experiments share.
     pub vocabulary: usize,
-    /// Events that its backbone is trained on.
+    /// Events that its backbone is trained on; no other backbone of a synthetic process is trained on fewer.
     pub events: usize,
+    /// The most that one is trained on, where there is more to learn.
+    pub most_events: usize,
+    /// Event types where it is not their number that an experiment asks about.
+    pub few_types: usize,
     /// Events of a sequence.
     pub length: usize,
     /// How far the process looks back.
     pub memory: usize,
     /// Sequences that are reported, and as many to choose thresholds by.
     pub sequences: usize,
+    /// Sequences that are reported of few types: some of these run in circles and have an edge or two, so that the mean of ten
+    /// says little.
+    pub many_sequences: usize,
     /// Processes, each with a backbone of its own, that a mean and spread are taken over.
     pub seeds: u64,
     /// Replacements tried for each cause.
     pub particles: usize,
     /// How much of what happens next is settled by what happened, from 0 to 1, in every synthetic process.
     pub redundancy: f64,
+}
+
+/// Events for each pair of types that there is to learn.
+const EVENTS_A_PAIR: usize = 5;
+/// Events for each lag that there is to learn, among few types.
+const EVENTS_A_LAG: usize = 1_000_000;
+
+impl Scale {
+    /// The same, with just this many events to train every backbone of a synthetic process on.
+    #[must_use]
+    pub const fn with_events(self, events: usize) -> Self {
+        Self { events, most_events: events, ..self }
+    }
+
+    /// Events to train on for a vocabulary: what must be learnt grows with its square.
+    pub(crate) fn events_for_types(&self, types: usize) -> usize {
+        (EVENTS_A_PAIR * types * types).clamp(self.events, self.most_events)
+    }
+
+    /// Events to train on for a memory of few types.
+    pub(crate) fn events_for_lags(&self, lags: usize) -> usize {
+        (EVENTS_A_LAG * lags).clamp(self.events, self.most_events)
+    }
 }
 
 impl Size {
@@ -52,17 +82,41 @@ impl Size {
 
     /// Its numbers.
     pub const fn scale(self) -> Scale {
-        let (vocabulary, events, sequences, seeds) = match self {
-            Self::Mini => (20, 150_000, 4, 1),
-            Self::Quick => (250, 1_000_000, 10, 1),
-            Self::Standard => (1000, 2_500_000, 10, 2),
-            Self::Full => (1000, 24_000_000, 10, 10),
+        let (vocabulary, few_types) = match self {
+            Self::Mini => (20, 20),
+            Self::Quick => (250, 100),
+            Self::Standard => (1000, 100),
+            Self::Full => (1000, 1000),
+        };
+        let (events, most_events) = match self {
+            Self::Mini => (150_000, 150_000),
+            Self::Quick => (1_000_000, 1_000_000),
+            Self::Standard => (2_500_000, 20_000_000),
+            Self::Full => (24_000_000, 24_000_000),
+        };
+        let (sequences, many_sequences, seeds) = match self {
+            Self::Mini => (4, 4, 1),
+            Self::Quick => (10, 10, 1),
+            Self::Standard => (10, 100, 2),
+            Self::Full => (10, 100, 10),
         };
         let (length, memory, particles) = match self {
             Self::Mini => (24, 3, 16),
             _ => (64, 6, 128),
         };
-        Scale { vocabulary, events, length, memory, sequences, seeds, particles, redundancy: 0.6 }
+        Scale {
+            vocabulary,
+            events,
+            most_events,
+            few_types,
+            length,
+            memory,
+            sequences,
+            many_sequences,
+            seeds,
+            particles,
+            redundancy: 0.6,
+        }
     }
 
     /// One of four values, by size.

@@ -173,7 +173,7 @@ fn parts_of_an_experiment_are_run_alone() {
     let folder = tempfile::tempdir().unwrap();
     let reporter = Silent::patient(usize::MAX);
     let run = |only: &[&str]| {
-        let scale = Scale { events: 20_000, ..Size::Mini.scale() };
+        let scale = Size::Mini.scale().with_events(20_000);
         let lab = Lab::new(folder.path().to_owned(), Size::Mini, &reporter).with_scale(scale);
         let lab = lab.with_only(only.iter().map(|name| (*name).to_owned()).collect());
         let outcome = lab.run(find("vocabulary").unwrap()).unwrap();
@@ -193,7 +193,7 @@ fn parts_of_an_experiment_are_run_alone() {
 fn a_run_with_numbers_of_its_own_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let reporter = Silent::patient(usize::MAX);
-    let scale = Scale { events: 20_000, redundancy: 0.7, ..Size::Mini.scale() };
+    let scale = Scale { redundancy: 0.7, ..Size::Mini.scale() }.with_events(20_000);
     let lab = Lab::new(folder.path().to_owned(), Size::Mini, &reporter).with_scale(scale);
     let outcome = lab.run(find("drops").unwrap()).unwrap();
     assert!(outcome.rows.rows().iter().all(|row| row.value("events") == Some(20_000.0)));

@@ -8,13 +8,6 @@ use crate::{Error, Size};
 
 /// How fast direct influence fades with the lag: slowly, so that long lags exist to be found.
 const DECAY: f64 = 0.1;
-/// Event types where time is short: few, so that what is asked for is memory and not the number of pairs of types.
-const TYPES: usize = 100;
-/// Sequences reported at the usual size and the paper's: among few types some sequences run in circles and have an edge or two, so
-/// that the mean of ten says little.
-const SEQUENCES: usize = 100;
-/// Events trained on at the usual size, unless `--events` says otherwise.
-const EVENTS: usize = 10_000_000;
 
 pub const MEMORY: Experiment = Experiment {
     name: "memory",
@@ -22,8 +15,8 @@ pub const MEMORY: Experiment = Experiment {
     title: "Accuracy over the memory of the process",
     paper: "F1 above 0.8 up to m = 20, falling towards m = 48",
     why: "Influence fades by e^-0.1 a lag here, so that distant causes are nearly as strong as near ones, and there are 100 types \
-          unless the run is full, so that memory is what is asked for. The more lags there are, the less of them the same \
-          events teach (see the oracle score). Among so few types strong pairs recur, and the summary graph counts each but once, \
+          unless the run is full, so that memory is what is asked for. The more lags there are, the more there is \
+          to learn, and the more events it is learnt from (`events`), as far as the size of the run allows. Among so few types strong pairs recur, and the summary graph counts each but once, \
           beside weak pairs that occur once: it scores lower than positions. Where ten sequences are reported (the quick size) its mean says \
           little: some have a single true edge, and a score of 0 or 1.",
     cells,
@@ -45,11 +38,9 @@ fn cells(size: Size) -> Vec<Cell> {
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let memory = cell.value as usize;
     let scale = lab.scale;
-    let vocabulary = lab.size.pick(scale.vocabulary, TYPES, TYPES, scale.vocabulary);
-    let events = lab.events_or(lab.size.pick(scale.events, scale.events, EVENTS, scale.events));
-    let stand = Stand::new(lab, Recipe { events, ..recipe(lab, vocabulary, memory, DECAY, seed) })?;
+    let events = scale.events_for_lags(memory);
+    let stand = Stand::new(lab, Recipe { events, ..recipe(lab, scale.few_types, memory, DECAY, seed) })?;
     let row = Row::new(seed, &[("memory", cell.name.clone())]);
     let method = ours(lab, &*stand.model, memory, seed);
-    let sequences = lab.size.pick(scale.sequences, scale.sequences, SEQUENCES, SEQUENCES);
-    Ok(vec![measured(row, &stand, &method, &first(&stand, sequences)?)?.0])
+    Ok(vec![measured(row, &stand, &method, &first(&stand, scale.many_sequences)?)?.0])
 }

@@ -36,17 +36,11 @@ pub(super) fn cells(size: Size) -> Vec<Cell> {
     ))
 }
 
-/// Events that a vocabulary is trained on, for each pair of its types.
-const EVENTS_A_PAIR: usize = 3;
-
-/// The stand of one vocabulary: trained on no fewer events than the others of its size, and on more where there are more
-/// pairs of types to see, up to a limit of time.
+/// The stand of one vocabulary.
 pub(super) fn stand(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Stand, Error> {
     let scale = lab.scale;
     let vocabulary = cell.value as usize;
-    let most = lab.size.pick(scale.events, scale.events, 12_000_000, 24_000_000);
-    let least = scale.events.min(most);
-    let events = lab.events_or((EVENTS_A_PAIR * vocabulary * vocabulary).clamp(least, most));
+    let events = scale.events_for_types(vocabulary);
     Stand::new(lab, Recipe { events, ..recipe(lab, vocabulary, scale.memory, 1.0, seed) })
 }
 

@@ -88,7 +88,7 @@ fn scale(args: &LabArgs, size: Size) -> anyhow::Result<Scale> {
         if events < LEAST_EVENTS {
             return Err(Failure::usage(format!("--events: expected at least {LEAST_EVENTS}")));
         }
-        scale.events = events;
+        scale = scale.with_events(events);
     }
     if let Some(redundancy) = args.redundancy {
         if !(redundancy > 0.0 && redundancy < 1.0) {
