@@ -129,3 +129,24 @@ impl Size {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_to_learn_is_learnt_from_more_events_unless_a_number_was_asked_for() {
+        let scale = Size::Standard.scale();
+        let types = [200, 500, 1000, 2000, 8000].map(|types| scale.events_for_types(types));
+        assert_eq!(types, [2_500_000, 2_500_000, 5_000_000, 20_000_000, 20_000_000]);
+        assert_eq!(
+            [2, 6, 20, 48].map(|lags| scale.events_for_lags(lags)),
+            [2_500_000, 6_000_000, 20_000_000, 20_000_000]
+        );
+        // Also where it is the size's own.
+        for asked in [40_000, scale.events, 30_000_000] {
+            let scale = scale.with_events(asked);
+            assert_eq!((scale.events_for_types(2000), scale.events_for_lags(2)), (asked, asked));
+        }
+    }
+}

@@ -135,7 +135,10 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
     let whole = rows(one.path(), "drops");
     let stopped = run(two.path(), "drops", &Silent::patient(12));
     assert!(matches!(stopped, Err(Error::Interrupted)), "{stopped:?}");
+    let here = machine(two.path(), "drops");
+    set_machine(two.path(), "drops", "an abacus");
     let continued = rows(two.path(), "drops");
+    assert_eq!(machine(two.path(), "drops"), format!("an abacus; {here}"), "both did a part of it");
     let figures = |rows: &[Row]| -> Vec<Vec<(String, f64)>> {
         let timeless = |row: &Row| row.values.iter().filter(|value| value.0 != "seconds").cloned().collect();
         rows.iter().map(timeless).collect()
@@ -143,12 +146,24 @@ fn a_stopped_run_goes_on_and_ends_the_same() {
     assert_eq!(figures(&whole), figures(&continued));
 
     // Whoever asks for finished results again, on another machine perhaps, did not make them.
-    let record = one.path().join("drops.json");
-    let text = std::fs::read_to_string(&record).unwrap();
-    let machine = serde_json::from_str::<serde_json::Value>(&text).unwrap()["machine"].as_str().unwrap().to_owned();
-    std::fs::write(&record, text.replace(&machine, "an abacus")).unwrap();
+    set_machine(one.path(), "drops", "an abacus");
     rows(one.path(), "drops");
-    assert!(std::fs::read_to_string(&record).unwrap().contains("\"an abacus\""));
+    assert_eq!(machine(one.path(), "drops"), "an abacus");
+}
+
+fn record(folder: &Path, name: &str) -> serde_json::Value {
+    serde_json::from_str(&std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap()).unwrap()
+}
+
+/// The machine on record.
+fn machine(folder: &Path, name: &str) -> String {
+    record(folder, name)["machine"].as_str().unwrap().to_owned()
+}
+
+fn set_machine(folder: &Path, name: &str, machine: &str) {
+    let mut record = record(folder, name);
+    record["machine"] = machine.into();
+    std::fs::write(folder.join(format!("{name}.json")), record.to_string()).unwrap();
 }
 
 #[test]
@@ -160,10 +175,18 @@ fn results_of_another_size_are_not_mixed() {
     let error = lab.run(find("particles").unwrap()).unwrap_err().to_string();
     assert!(error.contains("particles.json") && error.contains("another size"), "{error}");
 
-    let scale = Scale { redundancy: 0.5, ..Size::Mini.scale() };
-    let lab = Lab::new(folder.path().to_owned(), Size::Mini, &reporter).with_scale(scale);
-    let error = lab.run(find("particles").unwrap()).unwrap_err().to_string();
-    assert!(error.contains("another size"), "{error}");
+    let usual = Size::Mini.scale();
+    let others = [
+        Scale { redundancy: 0.5, ..usual },
+        Scale { many_sequences: usual.many_sequences + 1, ..usual },
+        // Asked for, a number of events holds for all; the size's own may grow.
+        Scale { most_events: 2 * usual.events, ..usual },
+    ];
+    for scale in others {
+        let lab = Lab::new(folder.path().to_owned(), Size::Mini, &reporter).with_scale(scale);
+        let error = lab.run(find("particles").unwrap()).unwrap_err().to_string();
+        assert!(error.contains("another size"), "{error}");
+    }
 }
 
 /// Some parts of an experiment can be run by themselves, with a number of events that holds for all of them, and others
