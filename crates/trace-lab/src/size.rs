@@ -22,6 +22,10 @@ pub struct Scale {
     pub events: usize,
     /// The most that one is trained on, where there is more to learn.
     pub most_events: usize,
+    /// Events for each pair of types that there is to learn, within these bounds.
+    pub events_a_pair: usize,
+    /// Events for each lag that there is to learn, among few types, within these bounds.
+    pub events_a_lag: usize,
     /// Event types where it is not their number that an experiment asks about.
     pub few_types: usize,
     /// Events of a sequence.
@@ -41,11 +45,6 @@ pub struct Scale {
     pub redundancy: f64,
 }
 
-/// Events for each pair of types that there is to learn.
-const EVENTS_A_PAIR: usize = 5;
-/// Events for each lag that there is to learn, among few types.
-const EVENTS_A_LAG: usize = 1_000_000;
-
 impl Scale {
     /// The same, with just this many events to train every backbone of a synthetic process on.
     #[must_use]
@@ -55,12 +54,12 @@ impl Scale {
 
     /// Events to train on for a vocabulary: what must be learnt grows with its square.
     pub(crate) fn events_for_types(&self, types: usize) -> usize {
-        (EVENTS_A_PAIR * types * types).clamp(self.events, self.most_events)
+        (self.events_a_pair * types * types).min(self.most_events).max(self.events)
     }
 
     /// Events to train on for a memory of few types.
     pub(crate) fn events_for_lags(&self, lags: usize) -> usize {
-        (EVENTS_A_LAG * lags).clamp(self.events, self.most_events)
+        (self.events_a_lag * lags).min(self.most_events).max(self.events)
     }
 }
 
@@ -108,6 +107,8 @@ impl Size {
             vocabulary,
             events,
             most_events,
+            events_a_pair: 5,
+            events_a_lag: 1_000_000,
             few_types,
             length,
             memory,

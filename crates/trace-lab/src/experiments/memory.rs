@@ -16,8 +16,8 @@ pub const MEMORY: Experiment = Experiment {
     paper: "F1 above 0.8 up to m = 20, falling towards m = 48",
     why: "Influence fades by e^-0.1 a lag here, so that distant causes are nearly as strong as near ones, and there are 100 types \
           unless the run is full, so that memory is what is asked for. The more lags there are, the more there is \
-          to learn, and the more events it is learnt from (`events`), as far as the size of the run allows. Among so few types strong pairs recur, and the summary graph counts each but once, \
-          beside weak pairs that occur once: it scores lower than positions. Where ten sequences are reported (the quick size) its mean says \
+          to learn, and the more events it is learnt from (`events`), as far as the size of the run allows. Among so few types strong \
+          pairs recur, and the summary graph counts each but once, beside weak pairs that occur once: it scores lower than positions. Where ten sequences are reported (the quick size) its mean says \
           little: some have a single true edge, and a score of 0 or 1.",
     cells,
     run,
