@@ -78,8 +78,8 @@ impl Group<'_> {
 #[derive(Debug)]
 pub struct Rows {
     path: PathBuf,
-    /// Bytes of the file that are whole lines.
-    whole: u64,
+    /// Bytes of the file that are whole lines, where a cut one follows them.
+    cut: Option<u64>,
     done: BTreeSet<(String, u64)>,
     list: Vec<Row>,
 }
@@ -95,14 +95,14 @@ struct Line {
 impl Rows {
     /// Reads what an earlier run finished. A last line that was cut short does not count; the next cell is written over it.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let mut rows = Self { path: path.to_owned(), whole: 0, done: BTreeSet::new(), list: Vec::new() };
+        let mut rows = Self { path: path.to_owned(), cut: None, done: BTreeSet::new(), list: Vec::new() };
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(rows),
             Err(error) => return Err(Error::io(path)(error)),
         };
         let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
-        rows.whole = whole.len() as u64;
+        rows.cut = (whole.len() < text.len()).then_some(whole.len() as u64);
         for (index, line) in whole.lines().enumerate() {
             let line: Line = serde_json::from_str(line).map_err(|error| Error::Rows {
                 path: path.to_owned(),
@@ -127,12 +127,14 @@ impl Rows {
         text.push('\n');
         let write = || {
             let mut file = OpenOptions::new().create(true).append(true).open(&self.path)?;
-            file.set_len(self.whole)?;
+            if let Some(whole) = self.cut {
+                file.set_len(whole)?;
+            }
             file.write_all(text.as_bytes())?;
             file.sync_data()
         };
         write().map_err(Error::io(&self.path))?;
-        self.whole += text.len() as u64;
+        self.cut = None;
         self.done.insert((line.cell, seed));
         self.list.extend(line.rows);
         Ok(())
