@@ -64,7 +64,7 @@ pub fn network(
     } else {
         let looks_back = matches!(config, NetworkConfig::Llama(_));
         let echo = if looks_back { Echo::measure(corpus, &survey)? } else { Echo::default() };
-        config.fresh_state_on(&echo, SEED, spec.optimiser)
+        config.fresh_state_on(corpus, &survey, &echo, SEED, spec.optimiser)?
     };
     let mut record = ModelRecord { event_counts: Some(survey.counts.clone()), ..ModelRecord::default() };
     record.special_tokens.insert(config.last_token().to_owned(), config.tokens() as u32 - 1);

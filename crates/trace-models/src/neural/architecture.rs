@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::layout::Layout;
 use super::rows::{Order, Rows};
-use super::train::Echo;
+use super::train::{Echo, Room, Undertone};
 use crate::kernels::product::Grade;
 
 /// What lies before the rows of a forward pass.
@@ -39,7 +39,12 @@ pub(crate) trait Architecture: Send + Sync {
     const ORDER: Order;
 
     /// Gives freshly drawn weights what chance would take long to find.
-    fn begin(&self, _weights: &mut [f32], _echo: &Echo) {}
+    fn begin(&self, _weights: &mut [f32], _echo: &Echo, _undertone: Option<&Undertone>) {}
+
+    /// How much of an undertone a fresh network has room for.
+    fn undertone_room(&self) -> Option<Room> {
+        None
+    }
 
     /// The tensors.
     fn layout(&self) -> &Layout;

@@ -24,7 +24,6 @@ use super::head::Head;
 use super::layout::{Layout, Role, Start};
 use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rows::{Order, Rows};
-use super::train::Echo;
 use crate::Error;
 use crate::folder::Config;
 use crate::kernels::gelu::{back_gelu, gelu};
@@ -196,7 +195,7 @@ impl Bert {
 
     /// Positions start as waves (Vaswani et al., 2017) and are learnt from there on: a head that is to look so many places
     /// aside can do so wherever it stands, instead of learning it for each place.
-    pub(crate) fn begin(&self, weights: &mut [f32], _echo: &Echo) {
+    pub(crate) fn begin(&self, weights: &mut [f32]) {
         let width = self.config.width;
         for (position, row) in weights[self.positions.clone()].chunks_exact_mut(width).enumerate() {
             for (i, value) in row.iter_mut().enumerate() {

@@ -21,7 +21,7 @@ use super::linear;
 use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
 use super::rotary::{Rotary, Turns};
 use super::rows::{Order, Rows};
-use super::train::Echo;
+use super::train::{Echo, Room, Undertone};
 use crate::Error;
 use crate::folder::Config;
 use crate::kernels::product::Old;
@@ -170,6 +170,14 @@ const SEEN: f32 = 4.0;
 const PRIVATE: usize = 4;
 /// How loudly the heads of a fresh network that see the private numbers pass on what they see.
 const WHISPERED: f32 = 0.1;
+/// The same where they start with an undertone, which already says what there is to hear.
+const MUTED: f32 = 0.03;
+/// Spread of what the private numbers start with then: the larger they are, the less a step changes of it.
+const KNOWN: f32 = 1.2;
+/// One in so many public numbers is for the effects of an undertone.
+const EFFECTS: usize = 6;
+/// Size of the head of the network in these.
+const ANSWERED: f32 = 0.3;
 /// How loud heads that carry rows are at least and at most.
 const QUIETEST: f64 = 2.0;
 const LOUDEST: f64 = 8.0;
@@ -262,8 +270,9 @@ impl Llama {
     }
 
     /// Lets the heads of a fresh layer pass on what they see: carriers a number of the row each to its own place, the others
-    /// a random mixture of the private numbers to the public ones.
-    fn begin_passing(&self, weights: &mut [f32], layer: &Layer, echo: &Echo) {
+    /// a random mixture of the private numbers to the public ones, or, where there is an undertone, the first private
+    /// numbers as they are, so quietly that hardly anything is heard yet.
+    fn begin_passing(&self, weights: &mut [f32], layer: &Layer, echo: &Echo, undertone: Option<&Undertone>) {
         let width = self.config.width;
         let Heads { queries, keys, width: head_width } = self.heads;
         let (public, carried, out_columns) = (self.public(), self.carriers() * head_width, queries * head_width);
@@ -272,7 +281,11 @@ impl Llama {
         values.fill(0.0);
         let louder = (width as f32 / (width - public).max(1) as f32).sqrt();
         for (place, row) in values.chunks_exact_mut(width).enumerate() {
-            if place >= carried {
+            if place >= carried && undertone.is_some() {
+                if let Some(value) = row.get_mut(public + place % head_width) {
+                    *value = 1.0;
+                }
+            } else if place >= carried {
                 for (value, drawn) in row.iter_mut().zip(&drawn[place * width..]).skip(public) {
                     *value = louder * drawn;
                 }
@@ -283,8 +296,9 @@ impl Llama {
         // Query heads that share values share the room to pass them on.
         let share = (queries / keys) as f32;
         let loudness = echo.total().clamp(QUIETEST, LOUDEST) as f32;
+        let whispered = if undertone.is_some() { MUTED } else { WHISPERED };
         let whisper =
-            WHISPERED * (width as f32 / (keys * head_width).saturating_sub(carried).max(1) as f32).sqrt() / share;
+            whispered * (width as f32 / (keys * head_width).saturating_sub(carried).max(1) as f32).sqrt() / share;
         let out = &mut weights[layer.out.clone()];
         for column in 0..out_columns {
             let place = self.key_of(column / head_width) * head_width + column % head_width;
@@ -295,6 +309,47 @@ impl Llama {
                 }
             } else if (1..public).contains(&place) {
                 out[place * out_columns + column] = loudness / share;
+            }
+        }
+    }
+
+    /// Lets events start with their numbers of an undertone in the private part, and the heads that look at one event each
+    /// turn them into numbers that the head of the network reads as logits.
+    fn begin_knowing(&self, weights: &mut [f32], layer: &Layer, undertone: &Undertone) {
+        let width = self.config.width;
+        let Heads { queries, keys, width: head_width } = self.heads;
+        let (public, carriers, out_columns) = (self.public(), self.carriers(), queries * head_width);
+        let Room { causes, effects, .. } = undertone.room;
+        let answers = public - effects..public;
+        for row in weights[self.embedding.clone()].chunks_exact_mut(width) {
+            row[answers.clone()].fill(0.0);
+            single::scale(&mut row[public..], KNOWN / EMBEDDED);
+        }
+        let rows = weights[self.embedding.clone()].chunks_exact_mut(width);
+        for (row, known) in rows.zip(undertone.causes.chunks_exact(causes)) {
+            // Types that were not looked at keep what they drew.
+            if known.iter().any(|number| *number != 0.0) {
+                for (number, known) in row[public..].iter_mut().zip(known) {
+                    *number = KNOWN * known;
+                }
+            }
+        }
+        let rows = weights[self.head.clone()].chunks_exact_mut(width);
+        for (row, answer) in rows.zip(undertone.effects.chunks_exact(effects)) {
+            for (number, answer) in row[answers.clone()].iter_mut().zip(answer) {
+                *number = ANSWERED * answer;
+            }
+        }
+        let share = (queries / keys) as f32;
+        let out = &mut weights[layer.out.clone()];
+        for column in 0..out_columns {
+            let Some(lag) = self.key_of(column / head_width).checked_sub(carriers) else { continue };
+            let cause = column % head_width;
+            if cause < causes {
+                for (effect, to) in answers.clone().enumerate() {
+                    let logit = undertone.lags[lag][cause * effects + effect];
+                    out[to * out_columns + column] = logit / (ANSWERED * share);
+                }
             }
         }
     }
@@ -353,7 +408,10 @@ impl Architecture for Llama {
     /// two, … events back at the private part alone, which learns nothing but what matters there: in the public part, that
     /// would be drowned by what matters of the last event. Where heads look depends on no event at first, and feed-forward
     /// and deeper layers add nothing, as anything random would only have to be unlearnt.
-    fn begin(&self, weights: &mut [f32], echo: &Echo) {
+    ///
+    /// With an [`Undertone`] the private part, those others, and some of the public part start with what the corpus says of events
+    /// further apart than one.
+    fn begin(&self, weights: &mut [f32], echo: &Echo, undertone: Option<&Undertone>) {
         let width = self.config.width;
         let root = (width as f32).sqrt();
         let public = self.public();
@@ -374,16 +432,29 @@ impl Architecture for Llama {
         };
         // As the head's columns are zero too, neither ever has a gradient.
         set_gains(&mut weights[self.norm.clone()], 1.0, 0.0);
+        let spread = if undertone.is_some() { KNOWN } else { EMBEDDED };
         for layer in &self.layers {
-            set_gains(&mut weights[layer.norm.clone()], SEEN, SIZE / EMBEDDED);
-            set_gains(&mut weights[layer.mlp_norm.clone()], 1.0, SIZE / EMBEDDED);
+            set_gains(&mut weights[layer.norm.clone()], SEEN, SIZE / spread);
+            set_gains(&mut weights[layer.mlp_norm.clone()], 1.0, SIZE / spread);
             weights[layer.out.clone()].fill(0.0);
             weights[layer.down.clone()].fill(0.0);
         }
         if let Some(layer) = self.layers.first() {
             self.begin_looking(&mut weights[layer.qkv.clone()], echo);
-            self.begin_passing(weights, layer, echo);
+            self.begin_passing(weights, layer, echo, undertone);
+            if let Some(undertone) = undertone {
+                self.begin_knowing(weights, layer, undertone);
+            }
         }
+    }
+
+    fn undertone_room(&self) -> Option<Room> {
+        let (width, public) = (self.config.width, self.public());
+        (public < width).then(|| Room {
+            causes: self.heads.width.min(width - public),
+            effects: public / EFFECTS,
+            lags: self.heads.keys - self.carriers(),
+        })
     }
 
     fn width(&self) -> usize {

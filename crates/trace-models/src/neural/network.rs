@@ -11,7 +11,7 @@ use super::llama::LlamaConfig;
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
 use super::store::{self, NeuralNetwork};
-use super::train::{Corpus, Echo, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained};
+use super::train::{Corpus, Echo, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained, Undertone};
 use super::train::{Gradients, Masked, NextEvent, run};
 use crate::Error;
 use crate::folder::Config;
@@ -263,16 +263,31 @@ impl NetworkConfig {
 
     /// A run that has not begun, on no corpus in particular.
     pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
-        self.fresh_state_on(&Echo::default(), seed, optimiser)
+        self.begin(&Echo::default(), None, seed, optimiser)
     }
 
-    /// A run that has not begun, on a corpus with this echo: a LLaMA starts by looking back as far as it is heard.
-    pub fn fresh_state_on(&self, echo: &Echo, seed: u64, optimiser: OptimiserKind) -> TrainState {
-        let weights = with_any!(self, network => {
-            let mut weights = network.layout().draw(seed);
-            network.begin(&mut weights, echo);
-            weights
-        });
+    /// A run that has not begun, on a corpus with this echo: a LLaMA starts by looking back as far as it is heard, and with
+    /// what else the corpus says of events further apart.
+    pub fn fresh_state_on(
+        &self,
+        corpus: &dyn Corpus,
+        survey: &Survey,
+        echo: &Echo,
+        seed: u64,
+        optimiser: OptimiserKind,
+    ) -> Result<TrainState, Error> {
+        let room = with_network!(self, network => network.undertone_room(), _encoder => None);
+        let undertone = room.map(|room| Undertone::measure(corpus, survey, room)).transpose()?.flatten();
+        Ok(self.begin(echo, undertone.as_ref(), seed, optimiser))
+    }
+
+    fn begin(&self, echo: &Echo, undertone: Option<&Undertone>, seed: u64, optimiser: OptimiserKind) -> TrainState {
+        let mut weights = self.layout().draw(seed);
+        with_network!(
+            self,
+            network => network.begin(&mut weights, echo, undertone),
+            encoder => encoder.begin(&mut weights)
+        );
         TrainState::new(weights, optimiser)
     }
 

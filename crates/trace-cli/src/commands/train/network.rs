@@ -62,7 +62,7 @@ pub fn train(args: &TrainArgs, quiet: bool) -> anyhow::Result<()> {
     say(quiet, introduce(&config, &spec, &survey, entropy));
 
     let checkpoints = Checkpoints::open(&Checkpoints::place(&args.out))?;
-    let fresh = || config.fresh_state_on(&echo, args.seed, spec.optimiser);
+    let fresh = || config.fresh_state_on(&corpus, &survey, &echo, args.seed, spec.optimiser);
     let state = begin(args, &checkpoints, &config, &spec, &settings, quiet, fresh)?;
     interrupt::watch()?;
     let fitness = Fitness { held_out_loss: None, unigram_loss: survey.unigram_loss, entropy };
@@ -200,7 +200,7 @@ fn begin(
     spec: &TrainSpec,
     settings: &Value,
     quiet: bool,
-    fresh: impl FnOnce() -> TrainState,
+    fresh: impl FnOnce() -> Result<TrainState, trace_models::Error>,
 ) -> anyhow::Result<TrainState> {
     if args.resume && checkpoints.exists() {
         let state = checkpoints.load(settings, spec.optimiser, config.parameters())?;
@@ -213,7 +213,7 @@ fn begin(
         say(quiet, "starting over: an earlier, unfinished run is discarded (--resume would continue it)");
     }
     checkpoints.clear()?;
-    Ok(fresh())
+    Ok(fresh()?)
 }
 
 fn introduce(config: &NetworkConfig, spec: &TrainSpec, survey: &Survey, entropy: Option<f64>) -> String {

@@ -19,7 +19,7 @@ fn fresh(heads: usize, head_width: usize) -> (Llama, Vec<f32>) {
         trained_length: 8,
     });
     let mut weights = llama.layout.draw(3);
-    llama.begin(&mut weights, &Echo::default());
+    llama.begin(&mut weights, &Echo::default(), None);
     (llama, weights)
 }
 
@@ -75,6 +75,51 @@ fn a_fresh_network_keeps_part_of_its_rows_private() {
     }
     assert!(values[24..].iter().all(|row| silent(&row[..24]) && !silent(&row[24..])), "and sees the private one");
     assert!(out[24..].iter().all(|row| silent(row)));
+}
+
+/// An undertone is said from the first step on: by the heads that look at one event each, in the words of the head.
+#[test]
+fn a_fresh_network_knows_its_undertone() {
+    let (llama, _) = fresh(4, 8);
+    let room = llama.undertone_room().expect("a private part");
+    assert_eq!(room, Room { causes: 8, effects: 4, lags: 1 });
+    // Of each type, but the last, which was not looked at.
+    let causes: Vec<f32> = (0..64).map(|i| if i < 56 { (i as f32 * 0.7).sin() } else { 0.0 }).collect();
+    let effects: Vec<f32> = (0..32).map(|i| (i as f32 * 1.3).cos()).collect();
+    let lag: Vec<f32> = (0..32).map(|i| (i as f32 * 2.1).sin() / 10.0).collect();
+    let undertone = Undertone { room, causes, effects, lags: vec![lag] };
+    let mut weights = llama.layout.draw(3);
+    let plain = {
+        let mut weights = weights.clone();
+        llama.begin(&mut weights, &Echo::default(), None);
+        weights
+    };
+    llama.begin(&mut weights, &Echo::default(), Some(&undertone));
+    let table = |weights: &[f32], range: &Range<usize>| -> Vec<Vec<f32>> {
+        weights[range.clone()].chunks_exact(32).map(<[f32]>::to_vec).collect()
+    };
+    // The last head's values are the private numbers, its output goes to the last four public ones.
+    let (values, out) = (&table(&weights, &llama.layers[0].qkv)[64..], table(&weights, &llama.layers[0].out));
+    let (events, head) = (table(&weights, &llama.embedding), table(&weights, &llama.head));
+    for (u, v) in (0..7).flat_map(|u| (0..8).map(move |v| (u, v))) {
+        let mut logit = 0.0;
+        for (to, out) in out.iter().enumerate().take(24).skip(20) {
+            for i in 0..8 {
+                let number: f32 = values[24 + i].iter().zip(&events[u]).skip(24).map(|(a, b)| a * b).sum();
+                logit += head[v][to] * out[24 + i] * number / KNOWN;
+            }
+        }
+        let mut wanted = 0.0;
+        for i in 0..8 {
+            for j in 0..4 {
+                wanted += undertone.causes[u * 8 + i] * undertone.lags[0][i * 4 + j] * undertone.effects[v * 4 + j];
+            }
+        }
+        assert!((logit - wanted).abs() < 1e-5, "{u} {v}: {logit} {wanted}");
+    }
+    assert!(events.iter().all(|row| row[20..24].iter().all(|number| *number == 0.0)), "it alone speaks there at first");
+    assert!(events[7][24..].iter().all(|number| *number != 0.0), "what was not looked at can still learn");
+    assert_eq!(table(&plain, &llama.embedding)[3][1..20], events[3][1..20], "the rest is as it was");
 }
 
 /// Head and last gain are each the other's gradient where both are zero: training changes neither, while the private part

@@ -16,6 +16,7 @@
 use rayon::prelude::*;
 
 use super::corpus::{Corpus, Survey};
+use super::sample::Sample;
 use crate::Error;
 
 /// Events looked at.
@@ -24,8 +25,6 @@ const EVENTS: usize = 1 << 20;
 const TYPES: usize = 512;
 /// Lags looked at.
 const LAGS: usize = 32;
-/// Longer sequences are cut, so that both halves have some of each.
-const PIECE: usize = 256;
 /// The last lags, whose mean is taken for what lasts: types that keep company in whole sequences, not echoes.
 const FAR: usize = 8;
 /// The power.
@@ -34,8 +33,6 @@ const SHARPER: f64 = 1.5;
 const HEARD: f64 = 0.2;
 /// The correlation of the two halves from which on there is anything to measure.
 const CLEAR: f64 = 0.05;
-/// Stands for a type that is not looked at.
-const OTHER: u32 = u32::MAX;
 
 /// How much of what an event says about the one right after it, it also says about the one 2, 3, … events later; not less than is
 /// usual, as what an earlier event says may be something else altogether.
@@ -54,25 +51,8 @@ impl Default for Echo {
 impl Echo {
     /// Of what is trained on.
     pub fn measure(corpus: &dyn Corpus, survey: &Survey) -> Result<Self, Error> {
-        let (places, types) = frequent(&survey.counts);
-        let mut halves = [Vec::new(), Vec::new()];
-        let (mut events, mut pieces) = (0, 0);
-        for (index, sequence) in corpus.pass()?.enumerate() {
-            let sequence = sequence?;
-            if survey.is_held_out(index) {
-                continue;
-            }
-            let sequence = &sequence[..sequence.len().min(EVENTS - events)];
-            for piece in sequence.chunks(PIECE) {
-                halves[pieces % 2].push(piece.iter().map(|event| places[event.index()]).collect());
-                pieces += 1;
-            }
-            events += sequence.len();
-            if events == EVENTS {
-                break;
-            }
-        }
-        let at = |lag: usize| halves.each_ref().map(|half| associations(half, types, lag));
+        let Sample { halves, types } = Sample::read(corpus, survey, TYPES, EVENTS)?;
+        let at = |lag: usize| halves.each_ref().map(|half| associations(half, types.len(), lag));
         let [one, other] = at(1);
         let alike = product(&one, &other);
         if alike <= CLEAR * (product(&one, &one) * product(&other, &other)).sqrt() {
@@ -106,25 +86,13 @@ impl Echo {
     }
 }
 
-/// A place for each of the most frequent types, and their number.
-fn frequent(counts: &[u64]) -> (Vec<u32>, usize) {
-    let mut order: Vec<usize> = (0..counts.len()).collect();
-    order.sort_by_key(|event| std::cmp::Reverse(counts[*event]));
-    order.truncate(TYPES);
-    let mut places = vec![OTHER; counts.len()];
-    for (place, event) in order.iter().enumerate() {
-        places[*event] = place as u32;
-    }
-    (places, order.len())
-}
-
 /// `A_k` of one half.
 fn associations(sequences: &[Vec<u32>], types: usize, lag: usize) -> Vec<f32> {
     let mut counts = vec![0u32; types * types];
     let (mut before, mut after, mut total) = (vec![0u32; types], vec![0u32; types], 0u32);
     for sequence in sequences {
         for (u, v) in sequence.iter().zip(sequence.iter().skip(lag)) {
-            if *u != OTHER && *v != OTHER {
+            if *u != Sample::OTHER && *v != Sample::OTHER {
                 counts[*u as usize * types + *v as usize] += 1;
                 before[*u as usize] += 1;
                 after[*v as usize] += 1;

@@ -2,12 +2,15 @@
 
 mod checkpoint;
 mod corpus;
+mod directions;
 mod echo;
 mod masked;
 pub(super) mod objective;
 mod optimiser;
 mod run;
+mod sample;
 mod step;
+mod undertone;
 
 pub use checkpoint::Checkpoints;
 pub use corpus::{Corpus, SequencePass, Survey};
@@ -18,3 +21,4 @@ pub use optimiser::{OptimiserKind, Pace};
 pub(crate) use run::run;
 pub use run::{Limit, Schedule, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};
 pub(crate) use step::Gradients;
+pub(crate) use undertone::{Room, Undertone};
