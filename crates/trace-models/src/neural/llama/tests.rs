@@ -1,5 +1,6 @@
 //! Tests of [`super`].
 
+use super::begin::{KNOWN, QUIETEST, SIZE};
 use super::*;
 use crate::neural::NetworkConfig;
 use crate::neural::train::OptimiserKind;

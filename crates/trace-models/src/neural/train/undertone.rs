@@ -12,7 +12,8 @@
 //! drown the rest, so entries are cut off at twice their root mean square.
 //!
 //! How much of a direction of causes is chance is asked of the other half of the sequences: the slope `s` of its `C_k` on those of
-//! the first half, which alone chose the directions. With both halves the direction speaks as loudly as `2 s / (1 + s)`.
+//! the first half, which alone chose the directions. With both halves the direction of the same
+//! rank speaks as loudly as `2 s / (1 + s)`.
 //!
 //! Cost: a pass over the first [`EVENTS`] events, and for each lag some `6 V³` operations for at most [`TYPES`] types.
 
@@ -303,7 +304,7 @@ mod tests {
             for at in 0..50 {
                 let any = random.random_range(0..12);
                 let decided = at >= lag && random.random::<f64>() < probability;
-                let low = if decided { events[at - lag].0 % 2 == 0 } else { random.random() };
+                let low = if decided { events[at - lag].0.is_multiple_of(2) } else { random.random() };
                 events.push(EventId(if low { any } else { any + 12 }));
             }
             events
@@ -334,7 +335,7 @@ mod tests {
         let undertone = measured(&sequences(3, 0.5)).expect("something is heard");
         let contrast = |lag: usize| -> f64 {
             let one = |u: usize, v: usize| {
-                let sign = if (u % 2 == 0) == (v < 12) { 1.0 } else { -1.0 };
+                let sign = if u.is_multiple_of(2) == (v < 12) { 1.0 } else { -1.0 };
                 sign * logit(&undertone, lag, u, v)
             };
             (0..24).flat_map(|u| (0..24).map(move |v| (u, v))).map(|(u, v)| one(u, v)).sum::<f64>() / 576.0
