@@ -87,7 +87,7 @@ impl Echo {
 }
 
 /// `A_k` of one half.
-fn associations(sequences: &[Vec<u32>], types: usize, lag: usize) -> Vec<f32> {
+fn associations(sequences: &[Vec<u16>], types: usize, lag: usize) -> Vec<f32> {
     let mut counts = vec![0u32; types * types];
     let (mut before, mut after, mut total) = (vec![0u32; types], vec![0u32; types], 0u32);
     for sequence in sequences {

@@ -8,21 +8,21 @@ const PIECE: usize = 256;
 
 /// The first events that are trained on, as places of the most frequent types: pieces of sequences, in two halves by turns.
 pub(super) struct Sample {
-    pub(super) halves: [Vec<Vec<u32>>; 2],
+    pub(super) halves: [Vec<Vec<u16>>; 2],
     /// The type at each place, the most frequent first.
     pub(super) types: Vec<usize>,
 }
 
 impl Sample {
     /// Stands for a type that is not looked at.
-    pub(super) const OTHER: u32 = u32::MAX;
+    pub(super) const OTHER: u16 = u16::MAX;
 
-    /// Of at most so many types and events.
+    /// Of at most so many types, fewer than [`Self::OTHER`], and events.
     pub(super) fn read(corpus: &dyn Corpus, survey: &Survey, types: usize, events: usize) -> Result<Self, Error> {
         let types = frequent(&survey.counts, types);
         let mut places = vec![Self::OTHER; survey.counts.len()];
         for (place, event) in types.iter().enumerate() {
-            places[*event] = place as u32;
+            places[*event] = place as u16;
         }
         let mut halves = [Vec::new(), Vec::new()];
         let (mut read, mut pieces) = (0, 0);

@@ -26,8 +26,8 @@ use crate::Error;
 use crate::kernels::product::{Matrix, MatrixMut, Old, multiply};
 use crate::kernels::single;
 
-/// Events looked at.
-const EVENTS: usize = 1 << 22;
+/// Events looked at: as many as an `f32` can count.
+const EVENTS: usize = 1 << 24;
 /// The most frequent types, which alone are looked at.
 const TYPES: usize = 2048;
 /// Entries of the tables of all lags: where there are many lags there are fewer types.
@@ -123,7 +123,7 @@ struct Bigram {
 
 impl Bigram {
     /// Absolute discounting; types that follow many others get most of what is given away.
-    fn new(halves: &[Vec<Vec<u32>>; 2], size: usize) -> Self {
+    fn new(halves: &[Vec<Vec<u16>>; 2], size: usize) -> Self {
         let mut table = vec![0.0f32; size * size];
         for piece in halves.iter().flatten() {
             for (u, v) in piece.iter().zip(&piece[1.min(piece.len())..]) {
@@ -154,7 +154,7 @@ impl Bigram {
     }
 
     /// `R_k` of one half, with the counts of both.
-    fn residuals(&self, pieces: &[Vec<u32>], lag: usize) -> Vec<f32> {
+    fn residuals(&self, pieces: &[Vec<u16>], lag: usize) -> Vec<f32> {
         let size = self.size;
         let (mut table, mut last) = (vec![0.0f32; size * size], vec![0.0f32; size * size]);
         for piece in pieces {
