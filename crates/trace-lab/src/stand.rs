@@ -334,9 +334,9 @@ impl Stand {
         named(self.world.sequences(self.recipe.world.seed(), CHOSEN_BY..CHOSEN_BY + count, length), "chosen by")
     }
 
-    /// The first of the sequences that the backbone was trained on, as many as have about this many events.
-    pub fn trained_on(&self, lab: &Lab<'_>, events: usize) -> Result<Vec<Vec<EventId>>, Error> {
-        Recipe { events: events.min(self.recipe.events), ..self.recipe.clone() }.corpus(lab, &self.world)
+    /// The sequences that the backbone was trained on.
+    pub fn trained_on(&self, lab: &Lab<'_>) -> Result<Vec<Vec<EventId>>, Error> {
+        self.recipe.corpus(lab, &self.world)
     }
 
     /// The truth of sequences.

@@ -15,8 +15,8 @@ pub const LENGTH: Experiment = Experiment {
     title: "Accuracy and memory over the length of the sequence",
     paper: "precision about 0.95 beyond the training length of 64 and memory linear in L for the sparse variant; \
             quadratic for the full one",
-    why: "A branch here shares the past it has in common with the observed sequence, so that memory (what a run takes beyond what \
-          the program held before) hardly grows at all; \
+    why: "A branch here shares the past it has in common with the observed sequence, so that memory hardly grows: what \
+          the table gives is nearly all program, network and sequences; \
           rotary positions beyond the trained length are new to the model.",
     cells,
     run,

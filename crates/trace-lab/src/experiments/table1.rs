@@ -48,9 +48,6 @@ pub const TABLE1: Experiment = Experiment {
     note: None,
 };
 
-/// Events of the corpus that neighbours are counted in.
-const COUNTED: usize = 2_000_000;
-
 /// A method as a row of the table has it.
 #[derive(Clone, Copy)]
 struct Variant {
@@ -184,7 +181,7 @@ fn with_method(
         Kind::Frequency => body(&Frequency::new(span, model.frequencies().unwrap_or_default(), None)),
         Kind::Bigram => {
             let mut counts = BigramCounts::default();
-            for events in stand.trained_on(lab, COUNTED)? {
+            for events in stand.trained_on(lab)? {
                 counts.add(&events);
             }
             body(&Bigram { span, counts, threshold: Bigram::THRESHOLD })
