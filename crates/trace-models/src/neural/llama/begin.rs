@@ -195,11 +195,8 @@ impl Llama {
         }
         let rows = weights[self.embedding.clone()].chunks_exact_mut(width);
         for (row, known) in rows.zip(undertone.causes.chunks_exact(causes)) {
-            // Types that were not looked at keep what they drew.
-            if known.iter().any(|number| *number != 0.0) {
-                for (number, known) in row[public..].iter_mut().zip(known) {
-                    *number = KNOWN * known;
-                }
+            for (number, known) in row[public..].iter_mut().zip(known) {
+                *number = KNOWN * known;
             }
         }
         let rows = weights[self.head.clone()].chunks_exact_mut(width);

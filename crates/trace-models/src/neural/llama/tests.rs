@@ -84,7 +84,7 @@ fn a_fresh_network_knows_its_undertone() {
     let (llama, _) = fresh(4, 8);
     let room = llama.undertone_room().expect("a private part");
     assert_eq!(room, Room { causes: 8, effects: 4, lags: 1 });
-    // Of each type, but the last, which was not looked at.
+    // Of each type but the last, which was not looked at and says nothing.
     let causes: Vec<f32> = (0..64).map(|i| if i < 56 { (i as f32 * 0.7).sin() } else { 0.0 }).collect();
     let effects: Vec<f32> = (0..32).map(|i| (i as f32 * 1.3).cos()).collect();
     let lag: Vec<f32> = (0..32).map(|i| (i as f32 * 2.1).sin() / 10.0).collect();
@@ -102,7 +102,7 @@ fn a_fresh_network_knows_its_undertone() {
     // The last head's values are the private numbers, its output goes to the last four public ones.
     let (values, out) = (&table(&weights, &llama.layers[0].qkv)[64..], table(&weights, &llama.layers[0].out));
     let (events, head) = (table(&weights, &llama.embedding), table(&weights, &llama.head));
-    for (u, v) in (0..7).flat_map(|u| (0..8).map(move |v| (u, v))) {
+    for (u, v) in (0..8).flat_map(|u| (0..8).map(move |v| (u, v))) {
         let mut logit = 0.0;
         for (to, out) in out.iter().enumerate().take(24).skip(20) {
             for i in 0..8 {
@@ -119,7 +119,6 @@ fn a_fresh_network_knows_its_undertone() {
         assert!((logit - wanted).abs() < 1e-5, "{u} {v}: {logit} {wanted}");
     }
     assert!(events.iter().all(|row| row[20..24].iter().all(|number| *number == 0.0)), "it alone speaks there at first");
-    assert!(events[7][24..].iter().all(|number| *number != 0.0), "what was not looked at can still learn");
     assert_eq!(table(&plain, &llama.embedding)[3][1..20], events[3][1..20], "the rest is as it was");
 }
 

@@ -13,7 +13,8 @@
 //!
 //! How much of a direction of causes is chance is asked of the other half of the sequences: the slope `s` of its `C_k` on those of
 //! the first half, which alone chose the directions. With both halves the direction of the same
-//! rank speaks as loudly as `2 s / (1 + s)`.
+//! rank speaks as loudly as `2 s / (1 + s)`. Where that is too quiet on average there is no undertone: in a log that is too short for
+//! its types, and in one where what events say of later ones are ties of single pairs.
 //!
 //! Cost: a pass over the first [`EVENTS`] events, and for each lag some `6 V³` operations for at most [`TYPES`] types.
 
@@ -38,6 +39,8 @@ const CUT: f32 = 2.0;
 const DISCOUNT: f32 = 0.75;
 /// Counts from which on a type's own numbers are believed.
 const BELIEVED: f32 = 100.0;
+/// How loudly the directions of causes must speak on average: room that is filled with chance is worse than empty room.
+const HEARD: f64 = 1.0 / 3.0;
 /// The share of all squares below which a direction is none.
 const NOTHING: f64 = 1e-9;
 /// Rows of a product that are computed at a time.
@@ -68,7 +71,7 @@ pub(crate) struct Undertone {
 }
 
 impl Undertone {
-    /// Of what is trained on; `None` where nothing is heard.
+    /// Of what is trained on; `None` where too little is heard.
     pub(crate) fn measure(corpus: &dyn Corpus, survey: &Survey, room: Room) -> Result<Option<Self>, Error> {
         if room.lags == 0 || room.causes == 0 || room.effects == 0 {
             return Ok(None);
@@ -86,7 +89,7 @@ impl Undertone {
 
         let chosen = Directions::of(&cut(&first), size, room);
         let loudness = chosen.loudness(&chosen.within(&cut(&second)));
-        if loudness.iter().all(|loudness| *loudness == 0.0) {
+        if loudness.iter().sum::<f64>() <= HEARD * loudness.len() as f64 {
             return Ok(None);
         }
         for (all, other) in first.iter_mut().zip(&second) {
@@ -293,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    const ROOM: Room = Room { causes: 4, effects: 4, lags: 3 };
+    const ROOM: Room = Room { causes: 1, effects: 4, lags: 3 };
 
     /// Sequences of 24 types, whose event `lag` events earlier decides, with some probability, in which half of the types the next one
     /// lies: types with even numbers are followed by the lower half.
@@ -312,9 +315,13 @@ mod tests {
         (0..800).map(|_| one()).collect()
     }
 
-    fn measured(corpus: &Vec<Vec<EventId>>) -> Option<Undertone> {
+    fn measured_in(corpus: &Vec<Vec<EventId>>, room: Room) -> Option<Undertone> {
         let survey = Survey::new(corpus, 25, 0.1, 1).expect("a corpus");
-        Undertone::measure(corpus, &survey, ROOM).expect("a corpus")
+        Undertone::measure(corpus, &survey, room).expect("a corpus")
+    }
+
+    fn measured(corpus: &Vec<Vec<EventId>>) -> Option<Undertone> {
+        measured_in(corpus, ROOM)
     }
 
     /// Logits of `v`, so many events after `u`.
@@ -345,7 +352,7 @@ mod tests {
         assert!((0.5 * own..1.3 * own).contains(&contrast(3)), "{} of {own}", contrast(3));
         assert!(contrast(2).abs() < 0.1 * own && contrast(4).abs() < 0.1 * own);
         assert!(
-            undertone.causes[24 * 4..].iter().all(|number| *number == 0.0),
+            undertone.causes[24 * ROOM.causes..].iter().all(|number| *number == 0.0),
             "a type that never occurs says nothing"
         );
     }
@@ -364,6 +371,13 @@ mod tests {
         let last = loudest(measured(&sequences(1, 0.5)));
         let second = loudest(measured(&sequences(2, 0.5)));
         assert!(nothing < 0.15 && last < 0.15 && second > 0.3, "{nothing} {last} {second}");
+    }
+
+    #[test]
+    fn room_that_would_mostly_be_filled_with_chance_stays_empty() {
+        let corpus = sequences(3, 0.5);
+        assert!(measured_in(&corpus, Room { causes: 2, ..ROOM }).is_some(), "half of it is heard");
+        assert!(measured_in(&corpus, Room { causes: 12, ..ROOM }).is_none(), "there is but one direction");
     }
 
     #[test]
