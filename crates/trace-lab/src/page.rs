@@ -10,7 +10,8 @@ use crate::{Error, Size};
 /// Writes `results.md` into the folder of results, from what is finished there.
 pub fn write_page(folder: &Path) -> Result<PathBuf, Error> {
     let mut text = String::from(
-        "# Results\n\nTables and figures of the paper, run again: those that have been run into this folder. How it was done was fixed before: see the protocol. \
+        "# Results\n\nTables and figures of the paper, run again: those that have been run into this folder. How \
+         it was done was fixed before: see the protocol. \
          A cell is the mean over seeds, ± its spread where there is more than one. Figures without a prefix are those of \
          the summary graph (pairs of types); `positions` are pairs of positions; `megabytes` is the most that the program \
          held meanwhile, with all that it keeps for other experiments.\n",

@@ -15,7 +15,8 @@ pub const VEHICLE: Experiment = Experiment {
     ground: Ground::Fleet,
     title: "A vehicle fleet with named trouble codes",
     paper: "V about 29,100, a 120M-parameter Transformer with a training loss of 1.91; graphs shown, no truth",
-    why: "The paper's fleet is a manufacturer's own; this one is simulated, so that its truth is known, by 512 draws where there are more than 2,000 types.",
+    why: "The paper's fleet is a manufacturer's own; this one is simulated, so that its truth is known, \
+          by 512 draws where there are more than 2,000 types.",
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_f1", "seconds_a_sequence", "megabytes", "types", "epsilon_hat"],
