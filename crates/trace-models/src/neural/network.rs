@@ -266,8 +266,8 @@ impl NetworkConfig {
         self.begin(&Echo::default(), None, seed, optimiser)
     }
 
-    /// A run that has not begun, on a corpus with this echo: a LLaMA starts by looking back as far as it is heard, and with
-    /// what else the corpus says of events further apart.
+    /// A run that has not begun, on a corpus with this echo: a LLaMA starts by looking back as far as it is heard, and, where that
+    /// is no further than usual, with what else the corpus says of events further apart: elsewhere that is mostly the echo itself.
     pub fn fresh_state_on(
         &self,
         corpus: &dyn Corpus,
@@ -277,7 +277,8 @@ impl NetworkConfig {
         optimiser: OptimiserKind,
     ) -> Result<TrainState, Error> {
         let room = with_network!(self, network => network.undertone_room(), _encoder => None);
-        let undertone = room.map(|room| Undertone::measure(corpus, survey, room)).transpose()?.flatten();
+        let undertone = room.filter(|_| echo.is_usual());
+        let undertone = undertone.map(|room| Undertone::measure(corpus, survey, room)).transpose()?.flatten();
         Ok(self.begin(echo, undertone.as_ref(), seed, optimiser))
     }
 

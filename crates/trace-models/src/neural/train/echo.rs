@@ -75,6 +75,11 @@ impl Echo {
         self.shares.iter().rposition(|share| *share >= HEARD).map_or(1, |place| place + 2)
     }
 
+    /// Whether it is heard no further back than usual.
+    pub(crate) fn is_usual(&self) -> bool {
+        self.reach() <= Self::default().reach()
+    }
+
     /// Of an event that another one has followed, that two have followed, and so on.
     pub(crate) fn shares(&self) -> &[f64] {
         &self.shares

@@ -14,7 +14,8 @@
 //! How much of a direction of causes is chance is asked of the other half of the sequences: the slope `s` of its `C_k` on those of
 //! the first half, which alone chose the directions. With both halves the direction of the same
 //! rank speaks as loudly as `2 s / (1 + s)`. Where that is too quiet on average there is no undertone: in a log that is too short for
-//! its types, and in one where what events say of later ones are ties of single pairs.
+//! its types, and in one where what events say of later ones are ties of single pairs. Nor is one measured where the log echoes further
+//! back than usual: what is left at each lag is then mostly the echo, which other heads hear already.
 //!
 //! Cost: a pass over the first [`EVENTS`] events, and for each lag some `6 V³` operations for at most [`TYPES`] types.
 
