@@ -1,9 +1,13 @@
 //! Tests of [`super`].
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use trace_core::EventId;
+
 use super::begin::{KNOWN, QUIETEST, SIZE};
 use super::*;
 use crate::neural::NetworkConfig;
-use crate::neural::train::OptimiserKind;
+use crate::neural::train::{OptimiserKind, Survey};
 
 fn fresh(heads: usize, head_width: usize) -> (Llama, Vec<f32>) {
     let llama = Llama::new(LlamaConfig {
@@ -120,6 +124,38 @@ fn a_fresh_network_knows_its_undertone() {
     }
     assert!(events.iter().all(|row| row[20..24].iter().all(|number| *number == 0.0)), "it alone speaks there at first");
     assert_eq!(table(&plain, &llama.embedding)[3][1..20], events[3][1..20], "the rest is as it was");
+}
+
+/// A log says what it does two events later; where it does the same at all lags, that is an echo, and heard as one.
+#[test]
+fn a_far_echo_leaves_no_undertone() {
+    let (llama, plain) = fresh(4, 8);
+    let network = NetworkConfig::Llama(llama.config.clone());
+    // Does a network start with more than an echo, if events follow those so many events earlier? And had it the usual one?
+    let says_more = |lags: std::ops::RangeInclusive<usize>| {
+        let mut random = ChaCha8Rng::seed_from_u64(2);
+        let mut sequence = || {
+            let mut events: Vec<EventId> = Vec::new();
+            for at in 0..50 {
+                let lag = random.random_range(lags.clone());
+                let follows = at >= lag && random.random::<f64>() < 0.9;
+                let event = if follows { events[at - lag].0 * 2 + 1 } else { random.random_range(0..9) };
+                events.push(EventId(event % 9));
+            }
+            events
+        };
+        let corpus: Vec<Vec<EventId>> = (0..800).map(|_| sequence()).collect();
+        let survey = Survey::new(&corpus, 9, 0.1, 1).expect("a corpus");
+        let echo = Echo::measure(&corpus, &survey).expect("a corpus");
+        let usual = echo.reach() <= Echo::default().reach();
+        let says_more = [echo, Echo::default()].map(|echo| {
+            let state = network.fresh_state_on(&corpus, &survey, &echo, 3, OptimiserKind::AdamW).expect("a corpus");
+            state.weights[llama.embedding.clone()] != plain[llama.embedding.clone()]
+        });
+        (usual, says_more)
+    };
+    assert_eq!(says_more(2..=2), (true, [true, true]));
+    assert_eq!(says_more(1..=6), (false, [false, true]));
 }
 
 /// Head and last gain are each the other's gradient where both are zero: training changes neither, while the private part
