@@ -277,8 +277,8 @@ impl NetworkConfig {
         optimiser: OptimiserKind,
     ) -> Result<TrainState, Error> {
         let room = with_network!(self, network => network.undertone_room(), _encoder => None);
-        let undertone = room.filter(|_| echo.is_usual());
-        let undertone = undertone.map(|room| Undertone::measure(corpus, survey, room)).transpose()?.flatten();
+        let room = room.filter(|_| echo.is_usual());
+        let undertone = room.map(|room| Undertone::measure(corpus, survey, room)).transpose()?.flatten();
         Ok(self.begin(echo, undertone.as_ref(), seed, optimiser))
     }
 

@@ -147,7 +147,7 @@ fn a_far_echo_leaves_no_undertone() {
         let corpus: Vec<Vec<EventId>> = (0..800).map(|_| sequence()).collect();
         let survey = Survey::new(&corpus, 9, 0.1, 1).expect("a corpus");
         let echo = Echo::measure(&corpus, &survey).expect("a corpus");
-        let usual = echo.reach() <= Echo::default().reach();
+        let usual = echo.is_usual();
         let says_more = [echo, Echo::default()].map(|echo| {
             let state = network.fresh_state_on(&corpus, &survey, &echo, 3, OptimiserKind::AdamW).expect("a corpus");
             state.weights[llama.embedding.clone()] != plain[llama.embedding.clone()]
