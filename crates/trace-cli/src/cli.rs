@@ -122,6 +122,8 @@ pub struct ScmArgs {
     #[arg(long, default_value_t = 1.0, value_name = "X", allow_negative_numbers = true)]
     pub decay: f64,
     /// How the truth measures an effect
+    ///
+    /// It takes far longer than the events themselves: `none` for logs that are only trained on.
     #[arg(long, value_enum, default_value_t = TruthKind::Event)]
     pub truth: TruthKind,
     /// Replacements the truth tries: a number, or all [default: all up to 2000 types, else 10]

@@ -30,6 +30,8 @@ pub struct FleetArgs {
     #[arg(long, value_name = "CASCADE")]
     pub without: Vec<String>,
     /// How the truth measures an effect
+    ///
+    /// It takes far longer than the events themselves: `none` for logs that are only trained on.
     #[arg(long, value_enum, default_value_t = TruthKind::Event)]
     pub truth: TruthKind,
     /// Replacements the truth tries: a number, or all [default: all up to 2000 types, else 10]
