@@ -21,7 +21,7 @@ fn scalar_functions_are_exact_to_rounding() {
 const SHAPE: Shape = Shape { channels: 19, states: 3, rank: 2 };
 const STEPS: usize = 2 * CHUNK + 5;
 
-/// `u`, what is under the softplus of `Δ`, rows of rank, `B` and `C`, rows of `x` and `z`, `D` and the logarithms.
+/// `u`, the input of the softplus of `Δ`, rows of step sizes, `B` and `C`, rows of `x` and `z`, `D` and the logarithms.
 type Arguments = [Vec<f64>; 6];
 
 fn arguments() -> Arguments {
@@ -102,7 +102,7 @@ fn the_scan_and_its_gradient_are_those_of_the_definition() {
     for (number, gradient) in [d_u, delta, d_mixing, inputs, d_skip, d_logs].iter().enumerate() {
         for (place, got) in gradient.iter().enumerate() {
             if number == 3 && (place / width).is_multiple_of(2) {
-                continue; // x, which is not the scan's
+                continue; // x, which the scan does not use
             }
             let moved = |by: f64| {
                 let mut arguments = arguments.clone();

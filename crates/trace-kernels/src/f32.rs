@@ -1,15 +1,15 @@
-//! What neural networks do to rows of f32 between matrix products, forward and backward.
+//! Operations on rows of f32 between the matrix products of a network, forward and backward.
 //!
 //! A *row* is one position of one sequence; matrices are row-major. Functions that start with `back_` take the
-//! gradient of the loss with respect to an output and add to, or replace, that of the inputs.
+//! gradient of the loss with respect to an output, and add to or replace the gradient of the inputs.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::{LANES, dispatched};
 
-/// `e^x` to about two units in the last place, for x in [−87, 88]; beyond that it stays at the ends.
+/// `e^x` to about two units in the last place, for x in [−87, 88]; other x are clamped to that range.
 #[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
+pub(crate) fn exp(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 · 2^23: adding it leaves the nearest integer in the low bits
     const LN2_HIGH: f32 = 0.693_359_4;
     const LN2_LOW: f32 = -2.121_944_4e-4;
@@ -30,12 +30,12 @@ pub(super) fn exp(x: f32) -> f32 {
 }
 
 #[inline(always)]
-pub(super) fn sigmoid_of(x: f32) -> f32 {
+pub(crate) fn sigmoid_of(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
 #[inline(always)]
-pub(super) fn tanh_of(x: f32) -> f32 {
+pub(crate) fn tanh_of(x: f32) -> f32 {
     // Near zero 1 − 2/(1+e^2x) would cancel; the series is exact there.
     let far = 1.0 - 2.0 / (1.0 + exp(2.0 * x));
     let square = x * x;
@@ -45,7 +45,7 @@ pub(super) fn tanh_of(x: f32) -> f32 {
 
 /// `ln(1 + e^x)` from `e^−|x|`, by a continued series for the logarithm of one plus a number in (0, 1].
 #[inline(always)]
-pub(super) fn softplus_of(x: f32) -> f32 {
+pub(crate) fn softplus_of(x: f32) -> f32 {
     let high = if x > 0.0 { x } else { 0.0 };
     let u = exp(if x > 0.0 { -x } else { x });
     // ln(1+u) = 2 atanh(u / (2+u)); the argument is at most 1/3.
@@ -62,7 +62,7 @@ pub(super) fn softplus_of(x: f32) -> f32 {
 }
 
 #[inline(always)]
-pub(super) fn reduce(mut lanes: [f32; LANES]) -> f32 {
+pub(crate) fn reduce(mut lanes: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
@@ -79,7 +79,7 @@ fn larger(a: f32, b: f32) -> f32 {
 }
 
 #[inline(always)]
-pub(super) fn dot_of(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn dot_of(a: &[f32], b: &[f32]) -> f32 {
     let ((x, rest_x), (y, rest_y)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     let mut lanes = [0.0; LANES];
     for (p, q) in x.iter().zip(y) {
@@ -110,7 +110,7 @@ fn maximum_of(row: &[f32]) -> f32 {
     high
 }
 
-/// Replaces `row` by `e^(x − high)` and returns the sum, in f64 between blocks of 256 numbers.
+/// Replaces `row` by `e^(x − high)` and returns the sum, which is accumulated in f64 between blocks of 256 numbers.
 #[inline(always)]
 fn exponentiate_of(row: &mut [f32], high: f32) -> f64 {
     let mut sum = 0.0f64;
@@ -135,7 +135,7 @@ fn exponentiate_of(row: &mut [f32], high: f32) -> f64 {
 
 dispatched! {
     /// Root-mean-square norm of each row: `out = x · gain / sqrt(mean(x²) + ε)`; keeps the inverse roots.
-    pub(crate) fn rms_norm<'k>(
+    pub fn rms_norm<'k>(
         out: &'k mut [f32],
         inverse: &'k mut [f32],
         x: &'k [f32],
@@ -154,7 +154,7 @@ dispatched! {
 
 dispatched! {
     /// Backward of [`rms_norm`]: adds to `d_x` and `d_gain`.
-    pub(crate) fn back_rms_norm<'k>(
+    pub fn back_rms_norm<'k>(
         d_x: &'k mut [f32],
         d_gain: &'k mut [f32],
         d_out: &'k [f32],
@@ -163,7 +163,7 @@ dispatched! {
         gain: &'k [f32],
     ) -> () {
         let width = gain.len();
-        let d_gain = &mut d_gain[..width]; // a known length, or the loops below check every index
+        let d_gain = &mut d_gain[..width]; // with a known length the loops below check no index
         let rows = d_x.chunks_exact_mut(width).zip(d_out.chunks_exact(width)).zip(x.chunks_exact(width));
         for (((d_x, d_out), x), inverse) in rows.zip(inverse) {
             let mut along = [0.0f32; LANES];
@@ -189,7 +189,7 @@ dispatched! {
 
 dispatched! {
     /// SwiGLU: each row of `both` holds gates and then values; `out = silu(gate) · value`.
-    pub(crate) fn swiglu<'k>(out: &'k mut [f32], both: &'k [f32], width: usize) -> () {
+    pub fn swiglu<'k>(out: &'k mut [f32], both: &'k [f32], width: usize) -> () {
         for (out, both) in out.chunks_exact_mut(width).zip(both.chunks_exact(2 * width)) {
             let (gate, value) = both.split_at(width);
             for i in 0..width {
@@ -200,8 +200,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// Backward of [`swiglu`]: `both` becomes its own gradient.
-    pub(crate) fn back_swiglu<'k>(both: &'k mut [f32], d_out: &'k [f32], width: usize) -> () {
+    /// Backward of [`swiglu`]: `both` is replaced by its gradient.
+    pub fn back_swiglu<'k>(both: &'k mut [f32], d_out: &'k [f32], width: usize) -> () {
         for (d_out, both) in d_out.chunks_exact(width).zip(both.chunks_exact_mut(2 * width)) {
             let (gate, value) = both.split_at_mut(width);
             for i in 0..width {
@@ -218,7 +218,7 @@ dispatched! {
 dispatched! {
     /// Rotates pairs `(i, i + half)` of each head by the angle of the row's position; `turn` is 1, or −1 to undo it.
     /// `row` holds `heads` heads; `cosines` and `sines` hold half a head each.
-    pub(crate) fn rotate<'k>(row: &'k mut [f32], cosines: &'k [f32], sines: &'k [f32], turn: f32) -> () {
+    pub fn rotate<'k>(row: &'k mut [f32], cosines: &'k [f32], sines: &'k [f32], turn: f32) -> () {
         let half = cosines.len();
         for head in row.chunks_exact_mut(2 * half) {
             let (low, high) = head.split_at_mut(half);
@@ -232,9 +232,9 @@ dispatched! {
 }
 
 dispatched! {
-    /// Softmax of the first numbers of each row, `first` in the first row and one more in each next; the rest
-    /// becomes 0.
-    pub(crate) fn causal_softmax<'k>(scores: &'k mut [f32], columns: usize, first: usize) -> () {
+    /// Softmax over the first numbers of each row: `first` numbers in the first row and one more in each next row. The
+    /// other numbers become 0.
+    pub fn causal_softmax<'k>(scores: &'k mut [f32], columns: usize, first: usize) -> () {
         for (index, row) in scores.chunks_exact_mut(columns).enumerate() {
             let (row, rest) = row.split_at_mut((first + index).min(columns));
             rest.fill(0.0);
@@ -248,8 +248,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// Backward of a softmax: turns the gradient of the weights into that of the scores.
-    pub(crate) fn back_softmax<'k>(d_weights: &'k mut [f32], weights: &'k [f32], columns: usize) -> () {
+    /// Backward of a softmax: replaces the gradient of the weights by that of the scores.
+    pub fn back_softmax<'k>(d_weights: &'k mut [f32], weights: &'k [f32], columns: usize) -> () {
         for (d_weights, weights) in d_weights.chunks_exact_mut(columns).zip(weights.chunks_exact(columns)) {
             let mean = dot_of(d_weights, weights);
             for (d, w) in d_weights.iter_mut().zip(weights) {
@@ -259,23 +259,25 @@ dispatched! {
     }
 }
 
-/// What a softmax over tiles keeps of one row: its largest score so far, and the sum of `e^(score − largest)`.
+/// The state of a softmax over tiles for one row: the largest score so far, and the sum of `e^(score − largest)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct SoftSum {
-    pub(crate) high: f32,
-    pub(crate) sum: f64,
+pub struct SoftSum {
+    /// The largest score so far.
+    pub high: f32,
+    /// The sum of exponentials relative to it.
+    pub sum: f64,
 }
 
 impl SoftSum {
-    /// Of no scores at all.
-    pub(crate) const EMPTY: Self = Self { high: f32::NEG_INFINITY, sum: 0.0 };
+    /// The state before the first score.
+    pub const EMPTY: Self = Self { high: f32::NEG_INFINITY, sum: 0.0 };
 }
 
 dispatched! {
-    /// Takes one more tile of scores into the softmax of each row. Of the tile's `columns`, the first row sees `first`
-    /// and each next row one more. The scores become `e^(score − largest so far)`, and what earlier tiles have
-    /// added to the row's `width` outputs is brought down to the same scale.
-    pub(crate) fn fold_scores<'k>(
+    /// Adds a tile of scores to the softmax of each row. Of the tile's `columns`, the first row uses `first` and each
+    /// next row one more. The scores become `e^(score − largest so far)`, and the row's `width` outputs so far are
+    /// rescaled to match.
+    pub fn fold_scores<'k>(
         scores: &'k mut [f32],
         columns: usize,
         first: usize,
@@ -301,26 +303,28 @@ dispatched! {
     }
 }
 
-/// Where one branch's numbers lie in the rows of a head: how far apart rows are, and how many numbers count.
+/// The layout of one branch in the rows of a head: strides, and the number of values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OwnShape {
+pub struct BranchShape {
     /// Numbers of a head.
-    pub(crate) width: usize,
-    /// Positions before the branch, which it shares with others; their scores come first in a row of scores.
-    pub(crate) prefix: usize,
-    pub(crate) score_stride: usize,
-    /// Of rows of queries, keys and values.
-    pub(crate) stride: usize,
-    /// Of rows of outputs.
-    pub(crate) out_stride: usize,
-    pub(crate) scale: f32,
+    pub width: usize,
+    /// Positions before the branch, shared with other branches; their scores come first in a row of scores.
+    pub prefix: usize,
+    /// Numbers from one row of scores to the next.
+    pub score_stride: usize,
+    /// Numbers from one row of queries, keys and values to the next.
+    pub stride: usize,
+    /// Numbers from one row of outputs to the next.
+    pub out_stride: usize,
+    /// The factor of scores.
+    pub scale: f32,
 }
 
 dispatched! {
-    /// Attention weights of one branch's positions to a shared prefix and to each other. Each row of `scores` holds
-    /// its scores with the prefix and gets those with the branch's own positions up to itself; all become weights.
-    pub(crate) fn own_attention<'k>(scores: &'k mut [f32], queries: &'k [f32], keys: &'k [f32], shape: OwnShape) -> () {
-        let OwnShape { width, prefix, score_stride, stride, scale, .. } = shape;
+    /// Attention weights of one branch's positions to a shared prefix and to each other. Each row of `scores` holds its
+    /// scores with the prefix; the scores with the branch's positions up to itself are added, and all become weights.
+    pub fn branch_attention<'k>(scores: &'k mut [f32], queries: &'k [f32], keys: &'k [f32], shape: BranchShape) -> () {
+        let BranchShape { width, prefix, score_stride, stride, scale, .. } = shape;
         for (t, row) in scores.chunks_mut(score_stride).enumerate() {
             let query = &queries[t * stride..][..width];
             for u in 0..=t {
@@ -338,9 +342,9 @@ dispatched! {
 }
 
 dispatched! {
-    /// `out += Σ weight · value` over the branch's own positions, with the weights of [`own_attention`].
-    pub(crate) fn own_values<'k>(out: &'k mut [f32], weights: &'k [f32], values: &'k [f32], shape: OwnShape) -> () {
-        let OwnShape { width, prefix, score_stride, stride, out_stride, .. } = shape;
+    /// `out += Σ weight · value` over the branch's own positions, with the weights of [`branch_attention`].
+    pub fn branch_values<'k>(out: &'k mut [f32], weights: &'k [f32], values: &'k [f32], shape: BranchShape) -> () {
+        let BranchShape { width, prefix, score_stride, stride, out_stride, .. } = shape;
         for (t, row) in weights.chunks(score_stride).enumerate() {
             let out = &mut out[t * out_stride..][..width];
             for u in 0..=t {
@@ -353,23 +357,26 @@ dispatched! {
     }
 }
 
-/// What the fused head keeps of one row of logits: the target's, the largest of the others, and the sum of
+/// The state of the fused head for one row of logits: the logit of the target, the largest other logit, and the sum of
 /// `e^(x − largest)` over the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct RowSum {
-    pub(crate) target: f32,
-    pub(crate) high: f32,
-    pub(crate) sum: f64,
+pub struct RowSum {
+    /// The logit of the target.
+    pub target: f32,
+    /// The largest other logit so far.
+    pub high: f32,
+    /// The sum of the exponentials of the others, relative to it.
+    pub sum: f64,
 }
 
 impl RowSum {
-    /// Of no logits at all.
-    pub(crate) const EMPTY: Self = Self { target: f32::NEG_INFINITY, high: f32::NEG_INFINITY, sum: 0.0 };
+    /// The state before the first logit.
+    pub const EMPTY: Self = Self { target: f32::NEG_INFINITY, high: f32::NEG_INFINITY, sum: 0.0 };
 }
 
 dispatched! {
-    /// Takes one more tile of a row of logits into its [`RowSum`]; `target` is the place of the row's target in the
-    /// tile, if it lies there. The tile is used up.
+    /// Adds a tile of a row of logits to its [`RowSum`]; `target` is the index of the row's target in the tile, if it
+    /// is there. The tile is overwritten.
     fn fold_tile<'k>(state: RowSum, tile: &'k mut [f32], target: Option<usize>) -> RowSum {
         let mut state = state;
         if let Some(target) = target {
@@ -378,14 +385,14 @@ dispatched! {
         }
         let high = maximum_of(tile);
         if high == f32::NEG_INFINITY {
-            return state; // the tile held the target alone
+            return state; // the tile held only the target
         }
         if high > state.high {
             state.sum *= f64::from(state.high - high).exp();
             state.high = high;
         }
         if let Some(target) = target {
-            // Not e^−∞ but the least that `exp` returns; it must not count.
+            // `exp` returns a small positive number instead of 0 here; it must not be counted.
             let sum = exponentiate_of(tile, state.high);
             state.sum += sum - f64::from(tile[target]);
         } else {
@@ -395,8 +402,8 @@ dispatched! {
     }
 }
 
-/// Takes a tile of `columns` logits for each row into the rows' sums; `first` is the type of the tile's first column.
-pub(crate) fn fold_tiles(states: &mut [RowSum], tile: &mut [f32], columns: usize, first: usize, targets: &[u32]) {
+/// Adds a tile of `columns` logits per row to the rows' sums; `first` is the event type of the tile's first column.
+pub fn fold_tiles(states: &mut [RowSum], tile: &mut [f32], columns: usize, first: usize, targets: &[u32]) {
     for ((state, tile), target) in states.iter_mut().zip(tile.chunks_exact_mut(columns)).zip(targets) {
         let target = (*target as usize).checked_sub(first).filter(|at| *at < columns);
         *state = fold_tile(*state, tile, target);
@@ -405,7 +412,7 @@ pub(crate) fn fold_tiles(states: &mut [RowSum], tile: &mut [f32], columns: usize
 
 dispatched! {
     /// Cross-entropy of each row of logits, which become `scale · (softmax − target)`; returns the sum of losses.
-    pub(crate) fn cross_entropy<'k>(logits: &'k mut [f32], columns: usize, targets: &'k [u32], scale: f32) -> f64 {
+    pub fn cross_entropy<'k>(logits: &'k mut [f32], columns: usize, targets: &'k [u32], scale: f32) -> f64 {
         let mut loss = 0.0;
         for (row, target) in logits.chunks_exact_mut(columns).zip(targets) {
             let high = maximum_of(row);
@@ -424,7 +431,7 @@ dispatched! {
 
 dispatched! {
     /// `out += x`.
-    pub(crate) fn add<'k>(out: &'k mut [f32], x: &'k [f32]) -> () {
+    pub fn add<'k>(out: &'k mut [f32], x: &'k [f32]) -> () {
         for (out, x) in out.iter_mut().zip(x) {
             *out += x;
         }
@@ -433,7 +440,7 @@ dispatched! {
 
 dispatched! {
     /// `out += x · y`.
-    pub(crate) fn add_scaled<'k>(out: &'k mut [f32], x: &'k [f32], y: f32) -> () {
+    pub fn add_scaled<'k>(out: &'k mut [f32], x: &'k [f32], y: f32) -> () {
         for (out, x) in out.iter_mut().zip(x) {
             *out = x.mul_add(y, *out);
         }
@@ -442,22 +449,22 @@ dispatched! {
 
 dispatched! {
     /// `x ← x · y`.
-    pub(crate) fn scale<'k>(x: &'k mut [f32], y: f32) -> () {
+    pub fn scale<'k>(x: &'k mut [f32], y: f32) -> () {
         for x in x {
             *x *= y;
         }
     }
 }
 
-/// Adds the same row to each row.
-pub(crate) fn add_to_rows(rows: &mut [f32], row: &[f32]) {
+/// Adds `row` to each row.
+pub fn add_to_rows(rows: &mut [f32], row: &[f32]) {
     for one in rows.chunks_exact_mut(row.len()) {
         add(one, row);
     }
 }
 
-/// Adds each row to the same row.
-pub(crate) fn sum_of_rows(out: &mut [f32], rows: &[f32]) {
+/// Adds all rows to `out`.
+pub fn sum_of_rows(out: &mut [f32], rows: &[f32]) {
     for one in rows.chunks_exact(out.len()) {
         add(out, one);
     }
@@ -465,30 +472,33 @@ pub(crate) fn sum_of_rows(out: &mut [f32], rows: &[f32]) {
 
 dispatched! {
     /// `Σ x²` in f64.
-    pub(crate) fn sum_of_squares<'k>(x: &'k [f32]) -> f64 {
+    pub fn sum_of_squares<'k>(x: &'k [f32]) -> f64 {
         x.chunks(LANES * 16).map(|piece| f64::from(dot_of(piece, piece))).sum()
     }
 }
 
-/// One step of AdamW: rates and corrections that hold for every weight.
+/// The constants of one step of AdamW.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AdamStep {
-    pub(crate) beta1: f32,
-    pub(crate) beta2: f32,
-    pub(crate) epsilon: f32,
+pub struct AdamStep {
+    /// Decay of the mean gradient.
+    pub beta1: f32,
+    /// Decay of the mean square.
+    pub beta2: f32,
+    /// Keeps a step from dividing by zero.
+    pub epsilon: f32,
     /// Learning rate divided by the first moment's bias correction.
-    pub(crate) rate: f32,
+    pub rate: f32,
     /// Inverse square root of the second moment's bias correction.
-    pub(crate) root_correction: f32,
-    /// What the decay leaves of a weight.
-    pub(crate) keep: f32,
-    /// What clipping leaves of the gradient.
-    pub(crate) clip: f32,
+    pub root_correction: f32,
+    /// Factor of the weights: what weight decay leaves.
+    pub keep: f32,
+    /// Factor of the gradient: what clipping leaves.
+    pub clip: f32,
 }
 
 dispatched! {
     /// AdamW on a run of weights.
-    pub(crate) fn adam_step<'k>(
+    pub fn adam_step<'k>(
         weights: &'k mut [f32],
         gradient: &'k [f32],
         first: &'k mut [f32],

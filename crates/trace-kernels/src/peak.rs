@@ -1,28 +1,28 @@
-//! What this machine can do at most, to compare with.
+//! The peak speed of this machine, for comparison.
 
 use std::time::Instant;
 
 use rayon::prelude::*;
 
-use crate::kernels::product::{Matrix, MatrixMut, Old, multiply, multiply_in_vectors, tile_unit};
+use crate::matmul::{Accumulate, Matrix, MatrixMut, multiply, multiply_in_vectors, tile_unit};
 
-/// Sides of the square matrices that are multiplied: which one suits the caches best depends on the machine.
+/// Sizes of the square matrices that are multiplied; the fastest one depends on the caches of the machine.
 const SIDES: [usize; 4] = [256, 384, 512, 1024];
-/// Operations of a round, so that it takes some hundredths of a second whatever the side.
+/// Operations of a round, which takes some hundredths of a second for any size.
 const OPERATIONS: f64 = 4e9;
 
-/// The best rates of f32 matrix products, in operations a second, with every thread of the current pool at work on a
-/// product of its own.
+/// The peak speed of f32 matrix products, in operations per second, with every thread of the current pool working on
+/// its own product.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProductPeak {
     /// On the vector units, by `gemm`.
     pub vectors: f64,
-    /// On the tile unit, where the processor has one: products of numbers in two parts.
+    /// On the tile unit, if the processor has one, with the exact precision.
     pub tiles: Option<f64>,
 }
 
 impl ProductPeak {
-    /// Measures over some rounds.
+    /// Measures over this many rounds.
     pub fn measure(rounds: usize) -> Self {
         let best = |tiles| SIDES.into_iter().map(|side| best_of(rounds.max(1), side, tiles)).fold(0.0, f64::max);
         Self { vectors: best(false), tiles: tile_unit().then(|| best(true)) }
@@ -51,9 +51,9 @@ fn best_of(rounds: usize, side: usize, tiles: bool) -> f64 {
                 for _ in 0..repeats {
                     let mut out = MatrixMut::new(out, side, side);
                     if tiles {
-                        multiply(out, Old::Replace, 1.0, matrix, matrix);
+                        multiply(out, Accumulate::Replace, 1.0, matrix, matrix);
                     } else {
-                        multiply_in_vectors(&mut out, Old::Replace, 1.0, &matrix, &matrix);
+                        multiply_in_vectors(&mut out, Accumulate::Replace, 1.0, &matrix, &matrix);
                     }
                 }
             });

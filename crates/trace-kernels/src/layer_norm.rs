@@ -6,12 +6,12 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::single::{dot_of, reduce};
+use super::f32::{dot_of, reduce};
 use super::{LANES, dispatched};
 
-/// Takes the mean off a row and returns `1 / √(variance + ε)`.
+/// Subtracts the mean from a row and returns `1 / √(variance + ε)`.
 #[inline(always)]
-fn centre_of(row: &mut [f32], epsilon: f32) -> f32 {
+fn center_of(row: &mut [f32], epsilon: f32) -> f32 {
     let width = row.len();
     let mean = row.iter().map(|x| f64::from(*x)).sum::<f64>() / width as f64;
     let mean = mean as f32;
@@ -34,13 +34,13 @@ fn sum_of(row: &[f32]) -> f32 {
 }
 
 dispatched! {
-    /// The norm of each row, when no backward pass follows.
-    pub(crate) fn layer_norm<'k>(out: &'k mut [f32], x: &'k [f32], gain: &'k [f32], bias: &'k [f32], epsilon: f32) -> () {
+    /// Normalizes each row, without a backward pass.
+    pub fn layer_norm<'k>(out: &'k mut [f32], x: &'k [f32], gain: &'k [f32], bias: &'k [f32], epsilon: f32) -> () {
         let width = gain.len();
         let bias = &bias[..width];
         for (out, x) in out.chunks_exact_mut(width).zip(x.chunks_exact(width)) {
             out.copy_from_slice(x);
-            let inverse = centre_of(out, epsilon);
+            let inverse = center_of(out, epsilon);
             for i in 0..width {
                 out[i] = (out[i] * inverse).mul_add(gain[i], bias[i]);
             }
@@ -49,8 +49,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// The norm of each row; `x` becomes `x̂`, and `inverse` what its numbers were multiplied with.
-    pub(crate) fn layer_norm_kept<'k>(
+    /// Normalizes each row; `x` becomes `x̂`, and `inverse` receives the factor of each row.
+    pub fn layer_norm_kept<'k>(
         out: &'k mut [f32],
         x: &'k mut [f32],
         inverse: &'k mut [f32],
@@ -61,7 +61,7 @@ dispatched! {
         let width = gain.len();
         let bias = &bias[..width];
         for ((out, x), inverse) in out.chunks_exact_mut(width).zip(x.chunks_exact_mut(width)).zip(inverse) {
-            *inverse = centre_of(x, epsilon);
+            *inverse = center_of(x, epsilon);
             for i in 0..width {
                 x[i] *= *inverse;
                 out[i] = x[i].mul_add(gain[i], bias[i]);
@@ -71,9 +71,9 @@ dispatched! {
 }
 
 dispatched! {
-    /// Backward of [`layer_norm_kept`]: `d` is the gradient of its output and becomes that of its input; adds to
-    /// `d_gain` and `d_bias`.
-    pub(crate) fn back_layer_norm<'k>(
+    /// Backward of [`layer_norm_kept`]: replaces the gradient `d` of its output by that of its input; adds to `d_gain`
+    /// and `d_bias`.
+    pub fn back_layer_norm<'k>(
         d: &'k mut [f32],
         d_gain: &'k mut [f32],
         d_bias: &'k mut [f32],
@@ -82,7 +82,7 @@ dispatched! {
         gain: &'k [f32],
     ) -> () {
         let width = gain.len();
-        let (d_gain, d_bias) = (&mut d_gain[..width], &mut d_bias[..width]); // known lengths spare checks below
+        let (d_gain, d_bias) = (&mut d_gain[..width], &mut d_bias[..width]); // known lengths: no bounds checks below
         for ((d, normal), inverse) in d.chunks_exact_mut(width).zip(normal.chunks_exact(width)).zip(inverse) {
             for i in 0..width {
                 d_gain[i] = d[i].mul_add(normal[i], d_gain[i]);
@@ -105,12 +105,12 @@ mod tests {
     const ROWS: usize = 3;
     const EPSILON: f32 = 1e-3;
 
-    /// Numbers without a pattern.
+    /// Pseudo-random numbers.
     fn numbers(count: usize, salt: usize) -> Vec<f32> {
         (0..count).map(|i| ((i * 7919 + salt * 104_729) % 1009) as f32 / 300.0 - 1.7).collect()
     }
 
-    /// All outputs, weighted and added, in f64 and from the definition alone.
+    /// The weighted sum of all outputs, in f64, by the definition.
     fn plain(x: &[f64], gain: &[f64], bias: &[f64], weights: &[f32]) -> f64 {
         let width = gain.len();
         let mut sum = 0.0;

@@ -1,19 +1,18 @@
-//! The gates of recurrent cells, forward and backward: everything that happens to a step between its products.
+//! The gates of recurrent cells, forward and backward: all operations of a step between its matrix products.
 //!
-//! A row of `gates` has four blocks of `width` numbers. Before a step they hold what the input gives to each gate, the
-//! row of `hidden` what the state gives, and `bias` what is added to both; the step leaves the open gates in
-//! `gates`, which is what the backward step needs. The backward step turns them into the gradient of what went
-//! into them. Work goes in blocks of sixteen numbers that are loaded before any is stored, so that the compiler need
-//! not prove that the many rows lie apart.
+//! A row of `gates` has four blocks of `width` numbers. Before a step they hold the input part of each gate, a row of
+//! `hidden` the recurrent part, and `bias` the bias; the step stores the activated gates in `gates`, which the backward
+//! step needs. The backward step replaces them by the gradient of their inputs. The loops process blocks of sixteen
+//! numbers that are all loaded before any is stored, so that the compiler need not prove that the rows do not overlap.
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::single::{sigmoid_of, tanh_of};
+use super::f32::{sigmoid_of, tanh_of};
 use super::{LANES, dispatched};
 
 type Lanes = [f32; LANES];
 
-/// Where a block lies in a row of `width`; the last may be shorter than the others.
+/// The place of a block in a row of `width` numbers; the last block may be shorter.
 #[derive(Clone, Copy)]
 struct Place {
     width: usize,
@@ -21,7 +20,7 @@ struct Place {
     count: usize,
 }
 
-/// The numbers of a block in the given block of a row of several; what a short one lacks is zero.
+/// Loads a block of numbers from the given gate of a row; a short block is filled with zeros.
 #[inline(always)]
 fn load<const WHOLE: bool>(row: &[f32], block: usize, place: Place) -> Lanes {
     let mut lanes = [0.0; LANES];
@@ -44,7 +43,7 @@ fn store<const WHOLE: bool>(row: &mut [f32], block: usize, place: Place, lanes: 
     }
 }
 
-/// Visits the places of a row: whole ones, then the last if it is short.
+/// Visits the blocks of a row: whole blocks, then the last one if it is short.
 macro_rules! places {
     ($width:expr, $function:ident($($argument:expr),*)) => {
         let whole = $width - $width % LANES;
@@ -114,9 +113,9 @@ fn gru_block<const WHOLE: bool>(
 }
 
 dispatched! {
-    /// A step of a GRU. Blocks of `gates` and `bias`: reset, update, the state's part of the new state, the rest of
-    /// the new state; `hidden` has the first three.
-    pub(crate) fn gru_step<'k>(
+    /// A step of a GRU. Blocks of `gates` and `bias`: reset, update, the recurrent part of the new state, the input
+    /// part of the new state; `hidden` has the first three.
+    pub fn gru_step<'k>(
         gates: &'k mut [f32],
         hidden: &'k [f32],
         bias: &'k [f32],
@@ -163,9 +162,9 @@ fn back_gru_block<const WHOLE: bool>(
 }
 
 dispatched! {
-    /// Backward of [`gru_step`]. `d_out` is the gradient of the state from above, `d_state` that from later steps,
-    /// which becomes that of the state before, except what goes there through the gates.
-    pub(crate) fn back_gru_step<'k>(
+    /// Backward of [`gru_step`]. `d_out` is the gradient of the state from the layer above, `d_state` that from later
+    /// steps; `d_state` becomes the gradient of the state before the step, except for the part through the gates.
+    pub fn back_gru_step<'k>(
         gates: &'k mut [f32],
         before: &'k [f32],
         d_out: &'k [f32],
@@ -208,9 +207,9 @@ fn lstm_block<const WHOLE: bool>(
 }
 
 dispatched! {
-    /// A step of an LSTM. Blocks of `gates`, `hidden` and `bias`: input, forget, new, output. `before` and `after`
-    /// are the cell's states, `out` is what it shows.
-    pub(crate) fn lstm_step<'k>(
+    /// A step of an LSTM. Blocks of `gates`, `hidden` and `bias`: input, forget, new, output. `before` and `after` are
+    /// the cell states, `out` is the output.
+    pub fn lstm_step<'k>(
         gates: &'k mut [f32],
         hidden: &'k [f32],
         bias: &'k [f32],
@@ -237,14 +236,14 @@ fn back_lstm_block<const WHOLE: bool>(
 ) {
     let (mut input, mut forget) = (load::<WHOLE>(gates, 0, place), load::<WHOLE>(gates, 1, place));
     let (mut new, mut output) = (load::<WHOLE>(gates, 2, place), load::<WHOLE>(gates, 3, place));
-    let (before, shown) = (load::<WHOLE>(before, 0, place), tanhs(load::<WHOLE>(after, 0, place)));
+    let (before, activated) = (load::<WHOLE>(before, 0, place), tanhs(load::<WHOLE>(after, 0, place)));
     let (d_out, d_later, mut d_after) =
         (load::<WHOLE>(d_out, 0, place), load::<WHOLE>(d_state, 0, place), load::<WHOLE>(d_cell, 0, place));
     for i in 0..LANES {
-        let (open, keep, value, show, t) = (input[i], forget[i], new[i], output[i], shown[i]);
+        let (open, keep, value, out_gate, t) = (input[i], forget[i], new[i], output[i], activated[i]);
         let d = d_out[i] + d_later[i];
-        let d_now = (d * show).mul_add(t.mul_add(-t, 1.0), d_after[i]);
-        output[i] = d * t * (show - show * show);
+        let d_now = (d * out_gate).mul_add(t.mul_add(-t, 1.0), d_after[i]);
+        output[i] = d * t * (out_gate - out_gate * out_gate);
         input[i] = d_now * value * (open - open * open);
         forget[i] = d_now * before[i] * (keep - keep * keep);
         new[i] = d_now * open * value.mul_add(-value, 1.0);
@@ -259,10 +258,10 @@ fn back_lstm_block<const WHOLE: bool>(
 }
 
 dispatched! {
-    /// Backward of [`lstm_step`]. `d_out` is the gradient of what the cell shows from above, `d_state` that from
-    /// later steps, which becomes zero, for it reaches the state before through the gates alone; `d_cell` becomes
-    /// the gradient of the cell's state before.
-    pub(crate) fn back_lstm_step<'k>(
+    /// Backward of [`lstm_step`]. `d_out` is the gradient of the output from the layer above, `d_state` that from later
+    /// steps; `d_state` becomes zero, because it reaches the state before the step only through the gates. `d_cell`
+    /// becomes the gradient of the cell state before the step.
+    pub fn back_lstm_step<'k>(
         gates: &'k mut [f32],
         before: &'k [f32],
         after: &'k [f32],

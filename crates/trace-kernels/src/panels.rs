@@ -1,33 +1,33 @@
-//! Products with few rows against one matrix, over and over: what a recurrence does at each of its steps.
+//! Repeated products of a few rows with the same matrix: what a recurrence computes at each step.
 //!
 //! ```text
 //! out[r, j]  =  Σ_k  left[r, k] · right[k, j]
 //! ```
 //!
-//! Shapes: `left` is `rows × K`, `right` is `K × J`. A general product copies `right` into an order that suits the
-//! registers each time it is called, which takes as long as multiplying a few rows. [`Panels`] does so once:
-//! panels of sixteen columns, each `K × 16` in one run. Cost `2·rows·K·J` operations; `right` is read once for every
-//! [`ROWS`] rows. Every sum runs over `k` in order, whatever the width of a register or the number of rows.
+//! Shapes: `left` is `rows × K`, `right` is `K × J`. A general product reorders `right` for the registers in each call,
+//! which takes as long as the product with a few rows. [`Panels`] does this once: panels of sixteen columns, each `K ×
+//! 16` and contiguous. Cost: `2·rows·K·J` operations; `right` is read once per `ROWS` rows. Every sum runs over `k` in
+//! order, for any register width and number of rows.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::LANES;
-use super::product::Old;
+use super::matmul::Accumulate;
 
-/// Rows that go through all panels before the next ones do, so that they stay in a near cache.
+/// Rows that are multiplied with all panels before the next rows, so that they stay in the cache.
 const ROWS: usize = 96;
 
-/// A matrix cut into panels of sixteen columns; the last is filled up with zeros.
+/// A matrix as panels of sixteen columns; the last panel is padded with zeros.
 #[derive(Debug, Default)]
-pub(crate) struct Panels {
+pub struct Panels {
     values: Vec<f32>,
     depth: usize,
     columns: usize,
 }
 
 impl Panels {
-    /// Takes the place of what was packed before: a matrix of `depth` rows.
-    pub(crate) fn pack(&mut self, matrix: &[f32], depth: usize, columns: usize) {
+    /// Packs a matrix of `depth` rows, and replaces the previous one.
+    pub fn pack(&mut self, matrix: &[f32], depth: usize, columns: usize) {
         self.resize(depth, columns);
         for (panel, first) in self.values.chunks_exact_mut(depth * LANES).zip((0..columns).step_by(LANES)) {
             let count = LANES.min(columns - first);
@@ -37,8 +37,8 @@ impl Panels {
         }
     }
 
-    /// As [`Self::pack`], of a matrix stored as `columns × depth`.
-    pub(crate) fn pack_transposed(&mut self, matrix: &[f32], depth: usize, columns: usize) {
+    /// Like [`Self::pack`], for a matrix stored as `columns × depth`.
+    pub fn pack_transposed(&mut self, matrix: &[f32], depth: usize, columns: usize) {
         self.resize(depth, columns);
         for (panel, rows) in self.values.chunks_exact_mut(depth * LANES).zip(matrix.chunks(depth * LANES)) {
             for (column, row) in rows.chunks_exact(depth).enumerate() {
@@ -55,20 +55,24 @@ impl Panels {
         self.values.resize(columns.div_ceil(LANES) * LANES * depth, 0.0);
     }
 
-    /// `out = left · right`, or that added to `out`. Rows of `out` follow each other; those of `left` start
-    /// `left_stride` apart.
-    pub(crate) fn multiply(&self, out: &mut [f32], old: Old, left: &[f32], left_stride: usize) {
+    /// `out = left · right`, or `out += left · right`. Rows of `out` are contiguous; rows of `left` start `left_stride`
+    /// apart.
+    ///
+    /// # Panics
+    ///
+    /// When the shapes are not those of a product.
+    pub fn multiply(&self, out: &mut [f32], accumulate: Accumulate, left: &[f32], left_stride: usize) {
         assert!(left_stride >= self.depth && out.len().is_multiple_of(self.columns), "shape of a product");
         let blocks = out.chunks_mut(ROWS * self.columns).zip(left.chunks(ROWS * left_stride));
         for (out, left) in blocks {
-            Arch::new().dispatch(Block { out, old, left, left_stride, right: self });
+            Arch::new().dispatch(Block { out, accumulate, left, left_stride, right: self });
         }
     }
 }
 
 struct Block<'a> {
     out: &'a mut [f32],
-    old: Old,
+    accumulate: Accumulate,
     left: &'a [f32],
     left_stride: usize,
     right: &'a Panels,
@@ -79,7 +83,7 @@ impl WithSimd for Block<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // Twelve registers of sums, whatever their width.
+        // Twelve registers of sums, for any register width.
         match S::F32_LANES {
             16 => self.run::<S, 1, 12>(simd),
             8 => self.run::<S, 2, 6>(simd),
@@ -91,7 +95,7 @@ impl WithSimd for Block<'_> {
 }
 
 impl Block<'_> {
-    /// `V` registers make sixteen lanes; `R` rows go at once.
+    /// `V` registers make sixteen lanes; `R` rows are processed together.
     #[inline(always)]
     fn run<S: Simd, const V: usize, const R: usize>(mut self, simd: S) {
         let rows = self.out.len() / self.right.columns;
@@ -139,7 +143,7 @@ impl Block<'_> {
                 *line = *sum;
             }
             let out = &mut self.out[(row + r) * columns + first..][..count];
-            if self.old == Old::Add {
+            if self.accumulate == Accumulate::Add {
                 for (out, value) in out.iter_mut().zip(line) {
                     *out += value;
                 }
@@ -156,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernels::product::{self, Matrix, MatrixMut};
+    use crate::matmul::{self, Matrix, MatrixMut};
 
     proptest! {
         #[test]
@@ -170,7 +174,7 @@ mod tests {
             let right: Vec<f32> = (0..depth * columns).map(|i| value(i + 7)).collect();
             let mut out: Vec<f32> = (0..rows * columns).map(|i| value(i + 3)).collect();
             let mut expected = out.clone();
-            let old = if add { Old::Add } else { Old::Replace };
+            let accumulate = if add { Accumulate::Add } else { Accumulate::Replace };
             let mut panels = Panels::default();
             let matrix = if turned {
                 panels.pack_transposed(&right, depth, columns);
@@ -179,9 +183,9 @@ mod tests {
                 panels.pack(&right, depth, columns);
                 Matrix::new(&right, depth, columns)
             };
-            panels.multiply(&mut out, old, &left, depth + gap);
+            panels.multiply(&mut out, accumulate, &left, depth + gap);
             let left = Matrix::strided(&left, rows, depth, depth + gap);
-            product::multiply(MatrixMut::new(&mut expected, rows, columns), old, 1.0, left, matrix);
+            matmul::multiply(MatrixMut::new(&mut expected, rows, columns), accumulate, 1.0, left, matrix);
             for (one, other) in out.iter().zip(&expected) {
                 prop_assert!((one - other).abs() < 1e-5);
             }

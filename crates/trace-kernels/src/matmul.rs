@@ -1,5 +1,5 @@
-//! Matrix products behind views whose bounds are checked: on the tile unit where the processor has one and the product is
-//! large enough, on `gemm` otherwise.
+//! Matrix products of views with checked bounds: on the tile unit if the processor has one and the product is large
+//! enough, otherwise by `gemm`.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod tiles;
@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static TILES_ALLOWED: AtomicBool = AtomicBool::new(true);
 
-/// Lets products go to the tile unit, or keeps them to the vector units, in the whole program.
+/// Allows or forbids the tile unit for products in the whole program; without it they run on the vector units.
 ///
-/// With a tile unit numbers differ a little (some 2⁻¹⁶) from those of a processor without one, which matters to whoever
-/// compares results of different machines bit by bit. Without one this changes nothing. Call it before any work.
+/// The tile unit gives slightly different numbers (by about 2⁻¹⁶), which matters when results of different machines are
+/// compared bit by bit. On a machine without one this has no effect. Call it before any computation.
 pub fn allow_tile_unit(allowed: bool) {
     TILES_ALLOWED.store(allowed, Ordering::Relaxed);
 }
 
-/// A matrix in a slice: element `(r, c)` lies at `r · row_stride + c · column_stride`.
+/// A matrix in a slice: element `(r, c)` is at index `r · row_stride + c · column_stride`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Matrix<'a, T> {
+pub struct Matrix<'a, T> {
     values: &'a [T],
     rows: usize,
     columns: usize,
@@ -27,20 +27,25 @@ pub(crate) struct Matrix<'a, T> {
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Rows one after the other.
-    pub(crate) fn new(values: &'a [T], rows: usize, columns: usize) -> Self {
+    /// A matrix with contiguous rows.
+    pub fn new(values: &'a [T], rows: usize, columns: usize) -> Self {
         Self::strided(values, rows, columns, columns)
     }
 
-    /// Rows that start `row_stride` apart, as a block of columns in a wider matrix does.
-    pub(crate) fn strided(values: &'a [T], rows: usize, columns: usize, row_stride: usize) -> Self {
+    /// A matrix whose rows start `row_stride` apart, such as a block of columns in a wider matrix.
+    ///
+    /// # Panics
+    ///
+    /// When the matrix does not fit the slice.
+    pub fn strided(values: &'a [T], rows: usize, columns: usize, row_stride: usize) -> Self {
         let matrix = Self { values, rows, columns, row_stride, column_stride: 1 };
         assert!(matrix.extent() <= values.len(), "a {rows} × {columns} matrix does not fit {} values", values.len());
         matrix
     }
 
-    /// Rows become columns.
-    pub(crate) const fn transposed(self) -> Self {
+    /// The transposed matrix.
+    #[must_use]
+    pub const fn transposed(self) -> Self {
         Self {
             values: self.values,
             rows: self.columns,
@@ -50,7 +55,7 @@ impl<'a, T> Matrix<'a, T> {
         }
     }
 
-    /// One past the last element's place.
+    /// One past the index of the last element.
     const fn extent(&self) -> usize {
         if self.rows == 0 || self.columns == 0 {
             0
@@ -62,7 +67,7 @@ impl<'a, T> Matrix<'a, T> {
 
 /// A matrix to write into; its rows do not overlap.
 #[derive(Debug)]
-pub(crate) struct MatrixMut<'a, T> {
+pub struct MatrixMut<'a, T> {
     values: &'a mut [T],
     rows: usize,
     columns: usize,
@@ -70,13 +75,17 @@ pub(crate) struct MatrixMut<'a, T> {
 }
 
 impl<'a, T> MatrixMut<'a, T> {
-    /// Rows one after the other.
-    pub(crate) fn new(values: &'a mut [T], rows: usize, columns: usize) -> Self {
+    /// A matrix with contiguous rows.
+    pub fn new(values: &'a mut [T], rows: usize, columns: usize) -> Self {
         Self::strided(values, rows, columns, columns)
     }
 
-    /// Rows that start `row_stride` apart.
-    pub(crate) fn strided(values: &'a mut [T], rows: usize, columns: usize, row_stride: usize) -> Self {
+    /// A matrix whose rows start `row_stride` apart.
+    ///
+    /// # Panics
+    ///
+    /// When rows overlap, or the matrix does not fit the slice.
+    pub fn strided(values: &'a mut [T], rows: usize, columns: usize, row_stride: usize) -> Self {
         assert!(row_stride >= columns, "rows {row_stride} apart overlap when they have {columns} columns");
         let fits = rows == 0 || (rows - 1) * row_stride + columns <= values.len();
         assert!(fits, "a {rows} × {columns} matrix does not fit {} values", values.len());
@@ -84,42 +93,50 @@ impl<'a, T> MatrixMut<'a, T> {
     }
 }
 
-/// What becomes of the old values of a product's destination.
+/// What a product does with the old values of its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Old {
-    /// They are overwritten.
+pub enum Accumulate {
+    /// Overwrites them.
     Replace,
-    /// The product is added to them.
+    /// Adds the product to them.
     Add,
 }
 
-/// How exact a product has to be.
+/// The precision of a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Grade {
-    /// As exact as numbers of this size allow, or nearly so (2⁻¹⁶).
+pub enum Precision {
+    /// The precision of the number type, or nearly so (2⁻¹⁶).
     Exact,
-    /// Eight bits of each factor do, where the processor is faster then: for steps of training, whose batches are chance
+    /// Eight bits of each factor, if the processor is faster with them: enough for training, where batches are random
     /// anyway.
     Training,
 }
 
-/// `out = scale · left · right`, or that added to `out`. Runs on the calling thread alone: callers split their work
-/// into pieces that do not depend on the number of threads.
-pub(crate) fn multiply<T: Number>(
+/// `out = scale · left · right`, or `out += scale · left · right`. Runs on the calling thread only: callers split their
+/// work into pieces that do not depend on the number of threads.
+///
+/// # Panics
+///
+/// When the shapes are not those of a product.
+pub fn multiply<T: Number>(
     out: MatrixMut<'_, T>,
-    old: Old,
+    accumulate: Accumulate,
     scale: T,
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
 ) {
-    multiply_to(Grade::Exact, out, old, scale, left, right);
+    multiply_with(Precision::Exact, out, accumulate, scale, left, right);
 }
 
-/// As [`multiply`], as exact as `grade` says.
-pub(crate) fn multiply_to<T: Number>(
-    grade: Grade,
+/// Like [`multiply`], with the given precision.
+///
+/// # Panics
+///
+/// When the shapes are not those of a product.
+pub fn multiply_with<T: Number>(
+    precision: Precision,
     mut out: MatrixMut<'_, T>,
-    old: Old,
+    accumulate: Accumulate,
     scale: T,
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
@@ -129,12 +146,13 @@ pub(crate) fn multiply_to<T: Number>(
     if out.rows == 0 || out.columns == 0 {
         return;
     }
-    if !T::multiply_in_tiles(&mut out, old, scale, grade, &left, &right) {
-        multiply_in_vectors(&mut out, old, scale, &left, &right);
+    if !T::multiply_in_tiles(&mut out, accumulate, scale, precision, &left, &right) {
+        multiply_in_vectors(&mut out, accumulate, scale, &left, &right);
     }
 }
 
-/// Whether large products go to a tile unit: the processor has one, the system lets us use it, and it is allowed.
+/// Whether large products run on a tile unit: the processor has one, the operating system permits it, and it is
+/// allowed.
 pub fn tile_unit() -> bool {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     return TILES_ALLOWED.load(Ordering::Relaxed) && tiles::available();
@@ -142,17 +160,17 @@ pub fn tile_unit() -> bool {
     false
 }
 
-/// The product on the vector units, by `gemm`; shapes have been checked.
+/// The product on the vector units, by `gemm`. The caller has checked the shapes.
 pub(crate) fn multiply_in_vectors<T: Number>(
     out: &mut MatrixMut<'_, T>,
-    old: Old,
+    accumulate: Accumulate,
     scale: T,
     left: &Matrix<'_, T>,
     right: &Matrix<'_, T>,
 ) {
     #[expect(unsafe_code)]
-    // SAFETY: constructors checked that every element of the three views lies within its slice; the caller checked that
-    // the shapes belong together; `out` is borrowed mutably, so it overlaps neither operand, and its rows do not
+    // SAFETY: constructors checked that every element of the three views is inside its slice; the caller checked that
+    // the shapes match; `out` is borrowed mutably, so it overlaps neither operand, and its rows do not
     // overlap each other.
     unsafe {
         gemm::gemm(
@@ -162,7 +180,7 @@ pub(crate) fn multiply_in_vectors<T: Number>(
             out.values.as_mut_ptr(),
             1,
             out.row_stride as isize,
-            old == Old::Add,
+            accumulate == Accumulate::Add,
             left.values.as_ptr(),
             left.column_stride as isize,
             left.row_stride as isize,
@@ -180,15 +198,17 @@ pub(crate) fn multiply_in_vectors<T: Number>(
 }
 
 /// Numbers that can be multiplied.
-pub(crate) trait Number: Copy + Send + Sync + 'static {
+pub trait Number: Copy + Send + Sync + 'static {
+    /// The number 1.
     const ONE: Self;
 
-    /// The product on the tile unit, if there is one for these numbers and it pays for this shape: whether it was done.
+    /// Computes the product on the tile unit, if there is one for this number type and it is faster for this shape.
+    /// Returns whether it did.
     fn multiply_in_tiles(
         _out: &mut MatrixMut<'_, Self>,
-        _old: Old,
+        _accumulate: Accumulate,
         _scale: Self,
-        _grade: Grade,
+        _precision: Precision,
         _left: &Matrix<'_, Self>,
         _right: &Matrix<'_, Self>,
     ) -> bool {
@@ -202,15 +222,15 @@ impl Number for f32 {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     fn multiply_in_tiles(
         out: &mut MatrixMut<'_, Self>,
-        old: Old,
+        accumulate: Accumulate,
         scale: Self,
-        grade: Grade,
+        precision: Precision,
         left: &Matrix<'_, Self>,
         right: &Matrix<'_, Self>,
     ) -> bool {
         let done = tiles::worth(left.rows, left.columns, right.columns) && tile_unit();
         if done {
-            tiles::multiply(out, old, scale, grade, left, right);
+            tiles::multiply(out, accumulate, scale, precision, left, right);
         }
         done
     }
@@ -221,9 +241,9 @@ impl Number for f64 {
 }
 
 /// `out += left · right`, all row-major: `left` is `rows × depth`, `right` is `depth × columns`.
-pub(crate) fn add_product(out: &mut [f64], left: &[f64], right: &[f64], rows: usize, depth: usize, columns: usize) {
+pub fn add_product(out: &mut [f64], left: &[f64], right: &[f64], rows: usize, depth: usize, columns: usize) {
     let (left, right) = (Matrix::new(left, rows, depth), Matrix::new(right, depth, columns));
-    multiply(MatrixMut::new(out, rows, columns), Old::Add, 1.0, left, right);
+    multiply(MatrixMut::new(out, rows, columns), Accumulate::Add, 1.0, left, right);
 }
 
 #[cfg(test)]
@@ -254,8 +274,8 @@ mod tests {
             let right = view(&many[7..], (depth, columns), gap, turn_right);
             let start: Vec<f64> = (0..rows * (columns + gap)).map(|i| value(i + 3)).collect();
             let mut out = start.clone();
-            let old = if add { Old::Add } else { Old::Replace };
-            multiply(MatrixMut::strided(&mut out, rows, columns, columns + gap), old, scale, left, right);
+            let accumulate = if add { Accumulate::Add } else { Accumulate::Replace };
+            multiply(MatrixMut::strided(&mut out, rows, columns, columns + gap), accumulate, scale, left, right);
             for r in 0..rows {
                 for c in 0..columns + gap {
                     let before = start[r * (columns + gap) + c];
@@ -282,6 +302,6 @@ mod tests {
     fn shapes_must_belong_together() {
         let mut out = [0.0f32; 4];
         let (left, right) = (Matrix::new(&[0.0f32; 6], 2, 3), Matrix::new(&[0.0f32; 8], 4, 2));
-        multiply(MatrixMut::new(&mut out, 2, 2), Old::Replace, 1.0, left, right);
+        multiply(MatrixMut::new(&mut out, 2, 2), Accumulate::Replace, 1.0, left, right);
     }
 }

@@ -1,12 +1,12 @@
-//! Sums of exponentials and dot products over slices of f64: what the synthetic process is made of.
+//! Sums of exponentials and dot products over slices of f64, for the synthetic process.
 
 use pulp::{Arch, Simd, WithSimd};
 use trace_core::EventScore;
 
 use super::{LANES, dispatched};
 
-/// `e^x` for `x ≤ 0`, to about one unit in the last place; below −708 it stays at the smallest normal number, which
-/// vanishes beside the `e^0` that every sum here contains.
+/// `e^x` for `x ≤ 0`, to about one unit in the last place; `x` below −708 is clamped, and the result is negligible next
+/// to the `e^0` that every sum here contains.
 #[inline(always)]
 fn exp(x: f64) -> f64 {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52: adding it leaves the nearest integer in the low bits
@@ -38,7 +38,7 @@ fn exp(x: f64) -> f64 {
         index += 1;
     }
     let value = (series * r).mul_add(r, r) + 1.0;
-    // The low bits of `shifted` hold the power of two; shifted up they become an exponent.
+    // The low bits of `shifted` hold the power of two; shifted left they are the exponent.
     let scale = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
     value * scale
 }
@@ -60,15 +60,15 @@ fn add(a: f64, b: f64) -> f64 {
     a + b
 }
 
-/// The larger one; unlike `f64::max` it is a single instruction, and a NaN in `b` is dropped.
+/// The larger number; unlike `f64::max` it is a single instruction, and a NaN in `b` is ignored.
 #[inline(always)]
 fn larger(a: f64, b: f64) -> f64 {
     if b > a { b } else { a }
 }
 
 dispatched! {
-    /// The largest value; minus infinity for none.
-    pub(crate) fn maximum<'k>(row: &'k [f64]) -> f64 {
+    /// The largest value; minus infinity for an empty slice.
+    pub fn maximum<'k>(row: &'k [f64]) -> f64 {
         let (blocks, rest) = row.as_chunks::<LANES>();
         let mut lanes = [f64::NEG_INFINITY; LANES];
         for block in blocks {
@@ -104,7 +104,7 @@ dispatched! {
 
 dispatched! {
     /// `Σ a · b` over the shorter of the two.
-    pub(crate) fn dot<'k>(a: &'k [f64], b: &'k [f64]) -> f64 {
+    pub fn dot<'k>(a: &'k [f64], b: &'k [f64]) -> f64 {
         let ((x, rest_x), (y, rest_y)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         let mut lanes = [0.0; LANES];
         for (p, q) in x.iter().zip(y) {
@@ -141,13 +141,13 @@ dispatched! {
 }
 
 /// Turns log-weights into weights `e^(x − max)` in place and returns `(max, sum of weights)`.
-pub(crate) fn exponentiate(row: &mut [f64]) -> (f64, f64) {
+pub fn exponentiate(row: &mut [f64]) -> (f64, f64) {
     let high = maximum(row);
     (high, exponentiate_below(row, high))
 }
 
-/// The log-sum of all weights but the target's, and the target's score. `row` is left as it was.
-pub(crate) fn score_row(row: &mut [f64], target: usize) -> EventScore {
+/// The score of the target, from the log-sum of all other weights. `row` is unchanged afterwards.
+pub fn score_row(row: &mut [f64], target: usize) -> EventScore {
     let event = std::mem::replace(&mut row[target], f64::NEG_INFINITY);
     let high = maximum(row);
     let others = high + sum_exp(row, high).ln();
@@ -156,13 +156,13 @@ pub(crate) fn score_row(row: &mut [f64], target: usize) -> EventScore {
 }
 
 /// `log Σ e^x`.
-pub(crate) fn log_sum_exp(row: &[f64]) -> f64 {
+pub fn log_sum_exp(row: &[f64]) -> f64 {
     let high = maximum(row);
     high + sum_exp(row, high).ln()
 }
 
 /// Turns log-weights into log-probabilities in place.
-pub(crate) fn normalise(row: &mut [f64]) {
+pub fn normalize(row: &mut [f64]) {
     let total = log_sum_exp(row);
     for value in row {
         *value -= total;
@@ -197,7 +197,7 @@ mod tests {
             prop_assert_eq!(&scratch, &row);
             prop_assert!((fast.log_p - slow.log_p).abs() < 1e-12 * (1.0 + slow.log_p.abs()));
             prop_assert!((fast.log_not_p - slow.log_not_p).abs() < 1e-12 * (1.0 + slow.log_not_p.abs()));
-            normalise(&mut scratch);
+            normalize(&mut scratch);
             prop_assert!((scratch[target] - slow.log_p).abs() < 1e-12 * (1.0 + slow.log_p.abs()));
             let mut weights = row.clone();
             let (high, sum) = exponentiate(&mut weights);

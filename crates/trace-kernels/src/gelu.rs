@@ -1,9 +1,9 @@
-//! The Gaussian error linear unit (Hendrycks & Gimpel, 2016), `x Φ(x)`: as it is defined, and in its tanh form.
+//! The Gaussian error linear unit (Hendrycks & Gimpel, 2016), `x Φ(x)`: exact, and in its tanh approximation.
 
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dispatched;
-use super::single::{exp, tanh_of};
+use super::f32::{exp, tanh_of};
 
 /// `Φ(x)`, to 2e-7, and `e^(−x²/2)`.
 #[inline(always)]
@@ -19,7 +19,7 @@ fn normal_of(x: f32) -> (f32, f32) {
 
 dispatched! {
     /// `out = x Φ(x)`.
-    pub(crate) fn gelu<'k>(out: &'k mut [f32], x: &'k [f32]) -> () {
+    pub fn gelu<'k>(out: &'k mut [f32], x: &'k [f32]) -> () {
         for (out, x) in out.iter_mut().zip(x) {
             *out = *x * normal_of(*x).0;
         }
@@ -27,8 +27,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// Backward of [`gelu`]: `d` is the gradient of its output and becomes that of its input `x`.
-    pub(crate) fn back_gelu<'k>(d: &'k mut [f32], x: &'k [f32]) -> () {
+    /// Backward of [`gelu`]: replaces the gradient `d` of its output by that of its input `x`.
+    pub fn back_gelu<'k>(d: &'k mut [f32], x: &'k [f32]) -> () {
         const DENSITY: f32 = 0.398_942_3; // 1/√(2π)
         for (d, x) in d.iter_mut().zip(x) {
             let (below, bell) = normal_of(*x);
@@ -38,8 +38,8 @@ dispatched! {
 }
 
 dispatched! {
-    /// The tanh form of GELU, in place: `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
-    pub(crate) fn tanh_gelu<'k>(x: &'k mut [f32]) -> () {
+    /// The tanh approximation of GELU, in place: `x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
+    pub fn tanh_gelu<'k>(x: &'k mut [f32]) -> () {
         for x in x {
             let inner = 0.797_884_6 * (0.044_715 * *x * *x).mul_add(*x, *x);
             *x = 0.5 * *x * (1.0 + tanh_of(inner));

@@ -1,18 +1,19 @@
-//! Products of `f32` matrices on the tile unit (AMX) of recent Intel processors, as exact as single precision needs.
+//! Products of `f32` matrices on the tile unit (AMX) of recent Intel processors, nearly at single precision.
 //!
 //! ```text
 //! x  =  h + l + e,        h = bf16(x),  l = bf16(x − h),  |e| ≤ 2⁻¹⁸ |x|
-//! Σ x y  ≈  Σ h h'  +  Σ h l'  +  Σ l h'                  (l l' is as small as e)
+//! Σ x y  ≈  Σ h h'  +  Σ h l'  +  Σ l h'                  (l l' is about as small as e)
 //! ```
 //!
-//! The unit multiplies tiles of 16 × 32 by 32 × 16 numbers of eight bits' precision (bf16) and adds up in `f32`. Each
-//! operand is split into two such numbers, and three products take the place of one; what is left out is below
-//! 2⁻¹⁶ of `|x y|`, against 2⁻²⁴ by which each of the `f32` sums is rounded anyway. Infinities become NaN.
+//! The unit multiplies tiles of 16 × 32 by 32 × 16 numbers with a precision of eight bits (bf16) and accumulates in
+//! `f32`. Each operand is split into two such numbers, and three products replace one; the error is below 2⁻¹⁶ of `|x
+//! y|`, while each `f32` sum is rounded to 2⁻²⁴ anyway. Infinities become NaN.
 //!
 //! Shapes: `left` is `R × K`, `right` is `K × C`. Both are copied, a block at a time, into panels of sixteen lines
 //! (rows of `left`, columns of `right`): for every 32 of the depth a tile of `h`, then one of `l`. Cost `6·R·K·C`
-//! operations of the unit, which is several times as fast as the vector units, and a copy of `left` for every [`COLUMNS`]
-//! columns. For training, `Σ h h'` alone is taken: `2·R·K·C` operations, each factor to 2⁻⁹ of itself. Every sum runs over `k` in the same order wherever its row and column lie.
+//! operations of the unit, which is several times as fast as the vector units, and a copy of `left` for every
+//! [`COLUMNS`] columns. Training uses only `Σ h h'`: `2·R·K·C` operations, with a relative error of 2⁻⁹ per factor.
+//! Every sum runs over `k` in the same order, for every row and column.
 
 mod pack;
 #[cfg(test)]
@@ -27,18 +28,18 @@ use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use self::pack::{DEEP, LINES, Lines, SIDE, Side, Tile, first};
-use super::{Grade, Matrix, MatrixMut, Old};
+use super::{Accumulate, Matrix, MatrixMut, Precision};
 
 /// The depth of a block.
 const DEPTH: usize = 512;
 /// Rows of a block.
 const ROWS: usize = 128;
-/// Columns of a block: with the rows, what the second cache holds.
+/// Columns of a block: together with the rows they fit the second-level cache.
 const COLUMNS: usize = 512;
-/// Below this many multiplications copying costs more than the unit saves.
+/// Below this many multiplications, copying costs more than the unit saves.
 const LEAST: usize = 1 << 20;
 
-/// Whether this processor has the unit and the system lets us use it, which it is asked once.
+/// Whether the processor has the unit and the operating system permits it; the request is made once.
 pub(super) fn available() -> bool {
     static AVAILABLE: LazyLock<bool> = LazyLock::new(|| {
         const BF16: u32 = 1 << 22;
@@ -60,17 +61,17 @@ pub(super) fn available() -> bool {
     *AVAILABLE
 }
 
-/// Whether a product of this shape is worth the copies.
+/// Whether a product of this shape is large enough to be worth the copies.
 pub(super) fn worth(rows: usize, depth: usize, columns: usize) -> bool {
     rows >= SIDE && columns >= SIDE && rows * depth * columns >= LEAST
 }
 
-/// `out = scale · left · right`, or that added to `out`; shapes have been checked, and so has [`available`].
+/// `out = scale · left · right`, or `out += scale · left · right`. The caller has checked the shapes and [`available`].
 pub(super) fn multiply(
     out: &mut MatrixMut<'_, f32>,
-    old: Old,
+    accumulate: Accumulate,
     scale: f32,
-    grade: Grade,
+    precision: Precision,
     left: &Matrix<'_, f32>,
     right: &Matrix<'_, f32>,
 ) {
@@ -92,12 +93,12 @@ pub(super) fn multiply(
         step: right.row_stride,
     };
     PANELS.with_borrow_mut(|(rows, columns)| {
-        // SAFETY: the caller has seen that the unit and the vector instructions are there.
+        // SAFETY: the caller has checked that the unit and the vector instructions are available.
         #[expect(unsafe_code)]
         unsafe {
-            match grade {
-                Grade::Exact => blocks::<2>(out, old, scale, &left, &right, rows, columns),
-                Grade::Training => blocks::<1>(out, old, scale, &left, &right, rows, columns),
+            match precision {
+                Precision::Exact => blocks::<2>(out, accumulate, scale, &left, &right, rows, columns),
+                Precision::Training => blocks::<1>(out, accumulate, scale, &left, &right, rows, columns),
             }
         }
     });
@@ -111,7 +112,7 @@ pub(super) fn multiply(
 #[target_feature(enable = "avx512f,avx512bf16")]
 unsafe fn blocks<const PARTS: usize>(
     out: &mut MatrixMut<'_, f32>,
-    old: Old,
+    accumulate: Accumulate,
     scale: f32,
     left: &Lines<'_>,
     right: &Lines<'_>,
@@ -125,7 +126,7 @@ unsafe fn blocks<const PARTS: usize>(
     for deep in (0..left.depth).step_by(DEPTH) {
         let depth = DEPTH.min(left.depth - deep);
         let tiles = depth.div_ceil(DEEP);
-        let old = if deep > 0 { Old::Add } else { old };
+        let accumulate = if deep > 0 { Accumulate::Add } else { accumulate };
         for column in (0..right.count).step_by(COLUMNS) {
             let columns = COLUMNS.min(right.count - column);
             right.pack::<PARTS>(right_panels, Side::Right, (column, columns), (deep, depth));
@@ -140,22 +141,22 @@ unsafe fn blocks<const PARTS: usize>(
                             let stride = out.row_stride;
                             let sums = &mut out.values[place.0 * stride + place.1..];
                             // SAFETY: both are two panels of `tiles` pairs of tiles; the unit is configured.
-                            unsafe { four_tiles::<PARTS>(sums, stride, old, lines, pair, tiles) };
+                            unsafe { four_tiles::<PARTS>(sums, stride, accumulate, lines, pair, tiles) };
                         } else {
                             // SAFETY: as above.
-                            unsafe { four_tiles::<PARTS>(&mut sums.0, SIDE, Old::Replace, lines, pair, tiles) };
-                            sums.add_to(out, old, scale, place, size);
+                            unsafe { four_tiles::<PARTS>(&mut sums.0, SIDE, Accumulate::Replace, lines, pair, tiles) };
+                            sums.add_to(out, accumulate, scale, place, size);
                         }
                     }
                 }
             }
         }
     }
-    // SAFETY: gives back what was configured above.
+    // SAFETY: releases the configuration above.
     unsafe { asm!("tilerelease", options(nostack, nomem, preserves_flags)) };
 }
 
-/// What the unit is told: the rows of its eight tiles, and their width in bytes.
+/// The configuration of the unit: the rows of its eight tiles, and their width in bytes.
 #[repr(C, align(64))]
 struct Configuration {
     palette: u8,
@@ -174,7 +175,7 @@ impl Default for Configuration {
     }
 }
 
-/// Sums that do not go straight to where they belong.
+/// A buffer for sums that are not written directly to the output.
 #[repr(C, align(64))]
 struct Sums([f32; SIDE * SIDE]);
 
@@ -187,7 +188,7 @@ struct Sums([f32; SIDE * SIDE]);
 unsafe fn four_tiles<const PARTS: usize>(
     sums: &mut [f32],
     stride: usize,
-    old: Old,
+    accumulate: Accumulate,
     left: &[Tile],
     right: &[Tile],
     tiles: usize,
@@ -234,7 +235,7 @@ unsafe fn four_tiles<const PARTS: usize>(
                     "tilestored [{sums} + {stride} + 64], tmm1",
                     "tilestored [{below} + {stride}], tmm2",
                     "tilestored [{below} + {stride} + 64], tmm3",
-                    add = in(reg) u32::from(old == Old::Add),
+                    add = in(reg) u32::from(accumulate == Accumulate::Add),
                     sums = in(reg) sums.as_mut_ptr(),
                     below = in(reg) sums[LINES * stride..].as_mut_ptr(),
                     stride = in(reg) size_of::<f32>() * stride,
@@ -277,22 +278,30 @@ unsafe fn four_tiles<const PARTS: usize>(
 }
 
 impl Sums {
-    /// Adds the sums, scaled, to the block of `out` at a row and column, or puts them there; of the block, `size` is within.
+    /// Adds the scaled sums to the block of `out` at a row and column, or replaces it; only `size` of the block is
+    /// inside the matrix.
     #[target_feature(enable = "avx512f")]
-    fn add_to(&self, out: &mut MatrixMut<'_, f32>, old: Old, scale: f32, at: (usize, usize), size: (usize, usize)) {
+    fn add_to(
+        &self,
+        out: &mut MatrixMut<'_, f32>,
+        accumulate: Accumulate,
+        scale: f32,
+        at: (usize, usize),
+        size: (usize, usize),
+    ) {
         let scale = _mm512_set1_ps(scale);
         for (r, sums) in self.0.chunks_exact(SIDE).take(size.0).enumerate() {
             let from = (at.0 + r) * out.row_stride + at.1;
             let row = &mut out.values[from..from + size.1];
             for (place, sums) in row.chunks_mut(LINES).zip(sums.chunks_exact(LINES)) {
                 let mask = first(place.len());
-                // SAFETY: half a row of sums is a whole aligned register; of `place` no more is touched than there is.
+                // SAFETY: half a row of sums is a whole aligned register; the mask restricts accesses to `place`.
                 #[expect(unsafe_code)]
                 unsafe {
                     let sums = _mm512_load_ps(sums.as_ptr());
-                    let value = match old {
-                        Old::Replace => _mm512_mul_ps(scale, sums),
-                        Old::Add => _mm512_fmadd_ps(scale, sums, _mm512_maskz_loadu_ps(mask, place.as_ptr())),
+                    let value = match accumulate {
+                        Accumulate::Replace => _mm512_mul_ps(scale, sums),
+                        Accumulate::Add => _mm512_fmadd_ps(scale, sums, _mm512_maskz_loadu_ps(mask, place.as_ptr())),
                     };
                     _mm512_mask_storeu_ps(place.as_mut_ptr(), mask, value);
                 }

@@ -14,7 +14,7 @@ fn the_parts_of_a_number_make_it_up() {
     let numbers: Vec<f32> = (0..DEEP).map(|i| (i as f32 - 9.7).powi(3) * 1.234_567).collect();
     let lines = Lines { first: &numbers, count: 1, depth: DEEP, apart: DEEP, step: 1 };
     let mut panels = Vec::new();
-    // SAFETY: the instructions are there.
+    // SAFETY: the instructions are available.
     #[expect(unsafe_code)]
     unsafe {
         lines.pack::<2>(&mut panels, Side::Left, (0, 1), (0, DEEP));
@@ -49,9 +49,9 @@ proptest! {
         let right = view(&many, (depth, columns), gap, turn_right);
         let start: Vec<f32> = (0..rows * (columns + gap)).map(|i| value(i + 3)).collect();
         let mut out = start.clone();
-        let old = if add { Old::Add } else { Old::Replace };
-        let (grade, tolerance) = if exact { (Grade::Exact, 2.0 / 65_536.0) } else { (Grade::Training, 4.0 / 512.0) };
-        multiply(&mut MatrixMut::strided(&mut out, rows, columns, columns + gap), old, scale, grade, &left, &right);
+        let accumulate = if add { Accumulate::Add } else { Accumulate::Replace };
+        let (precision, tolerance) = if exact { (Precision::Exact, 2.0 / 65_536.0) } else { (Precision::Training, 4.0 / 512.0) };
+        multiply(&mut MatrixMut::strided(&mut out, rows, columns, columns + gap), accumulate, scale, precision, &left, &right);
         for r in 0..rows {
             for c in 0..columns + gap {
                 let (before, after) = (start[r * (columns + gap) + c], out[r * (columns + gap) + c]);

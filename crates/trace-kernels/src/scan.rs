@@ -5,53 +5,53 @@
 //! h_t = e^{Δ_t A} ⊙ h_{t−1} + Δ_t u_t B_tᵀ          y_t = h_t C_t + D ⊙ u_t          out_t = y_t ⊙ silu(z_t)
 //! ```
 //!
-//! Shapes: `e` channels, `n` numbers of state a channel; `x`, `u`, `Δ`, `z`, `y` have `e` numbers a row, `B` and `C`
-//! have `n`, `A` and `h` are `e × n`. A branch is given by the numbers of its rows, wherever they lie.
+//! Shapes: `e` channels, `n` numbers of state per channel; `x`, `u`, `Δ`, `z`, `y` have `e` numbers per row, `B` and
+//! `C` have `n`, `A` and `h` are `e × n`. A branch is given by the indices of its rows, in any place.
 //!
-//! Channels run along SIMD lanes: they do not depend on each other, any `n` will do, and only the gradients of `B`
-//! and `C` need sums across lanes. States, rates and what is added up for them are kept in blocks of [`WIDTH`]
-//! channels, `[block][n][WIDTH]`, where lanes beyond the last channel are 0. A block goes through [`CHUNK`] steps of a
-//! branch before the next one does, so that its state stays in the first cache and rows are still read in order.
+//! Channels are SIMD lanes: they are independent of each other, any `n` works, and only the gradients of `B` and `C`
+//! need sums across lanes. States, rates and their gradients are stored in blocks of `WIDTH` channels,
+//! `[block][n][WIDTH]`, where lanes beyond the last channel are 0. A block runs through [`CHUNK`] steps of a branch
+//! before the next block, so that its state stays in the first-level cache and rows are still read in order.
 //!
-//! Cost of a row: `e·n` exponentials and about `4·e·n` other operations forward. Backward needs every state again:
-//! those of all rows would be `e·n` numbers a row to write and read, which takes longer than to compute them. So the
-//! forward pass keeps one state in [`CHUNK`] steps, from which the backward pass, last chunk first, computes the
-//! states and decays of one block and chunk into a scratch that fits the first cache; about twice the cost of
-//! the forward pass.
+//! Cost per row: `e·n` exponentials and about `4·e·n` other operations forward. The backward pass needs every state
+//! again. Storing them would write and read `e·n` numbers per row, which takes longer than recomputing them. Therefore
+//! the forward pass keeps one state per [`CHUNK`] steps. From these the backward pass, last chunk first, recomputes the
+//! states and decays of one block and chunk in a scratch buffer that fits the first-level cache. It costs about twice
+//! as much as the forward pass.
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::single::{exp, sigmoid_of, softplus_of};
+use super::f32::{exp, sigmoid_of, softplus_of};
 use super::{LANES, dispatched};
 
 /// Channels of a block.
 const WIDTH: usize = LANES;
 const HALF: usize = WIDTH / 2;
 
-/// Steps between states that are kept for a backward pass.
-pub(crate) const CHUNK: usize = 8;
+/// Steps between the states that are kept for a backward pass.
+pub const CHUNK: usize = 8;
 
 type Lanes = [f32; WIDTH];
 
-/// How the numbers of a scan lie in their rows.
+/// The sizes of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// `e`; a row of projected inputs has `x` and then `z`.
-    pub(crate) channels: usize,
-    /// `n`.
-    pub(crate) states: usize,
-    /// Numbers before `B` and `C` in a row of them.
-    pub(crate) rank: usize,
+pub struct Shape {
+    /// `e`: a row of projected inputs holds `x` and then `z`.
+    pub channels: usize,
+    /// `n`: numbers of state per channel.
+    pub states: usize,
+    /// Numbers before `B` and `C` in a row of `mixing`.
+    pub rank: usize,
 }
 
 impl Shape {
-    /// Numbers in a row of what steps, `B` and `C` come from.
-    pub(crate) const fn mixing(&self) -> usize {
+    /// Numbers in a row of low-rank step sizes, `B` and `C`.
+    pub const fn mixing(&self) -> usize {
         self.rank + 2 * self.states
     }
 
     /// Numbers of a state in blocks.
-    pub(crate) const fn state(&self) -> usize {
+    pub const fn state(&self) -> usize {
         self.channels.div_ceil(WIDTH) * self.block()
     }
 
@@ -61,17 +61,17 @@ impl Shape {
     }
 
     /// Numbers of scratch for [`scan`].
-    pub(crate) const fn scratch(&self) -> usize {
+    pub const fn scratch(&self) -> usize {
         self.state()
     }
 
     /// Numbers of scratch for [`back_scan`].
-    pub(crate) const fn back_scratch(&self) -> usize {
+    pub const fn back_scratch(&self) -> usize {
         self.state() + (3 * CHUNK + 1) * self.block()
     }
 }
 
-/// `2^x` for x ≤ 0 to about one unit in the last place; below −125 it stays there.
+/// `2^x` for x ≤ 0 to about one unit in the last place; `x` below −125 is clamped.
 #[inline(always)]
 fn exp2(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // as in `exp`
@@ -88,7 +88,7 @@ fn exp2(x: f32) -> f32 {
     f32::from_bits(value.to_bits().wrapping_add(shifted.to_bits() << 23))
 }
 
-/// The lanes from a row, zeros where it ends.
+/// Loads lanes from a row, padded with zeros.
 #[inline(always)]
 fn load(row: &[f32]) -> Lanes {
     if let Some(lanes) = row.first_chunk() {
@@ -100,7 +100,7 @@ fn load(row: &[f32]) -> Lanes {
     }
 }
 
-/// The lanes into a row, as far as it goes.
+/// Stores lanes into a row, up to its end.
 #[inline(always)]
 fn store(row: &mut [f32], lanes: &Lanes) {
     if let Some(row) = row.first_chunk_mut() {
@@ -110,7 +110,7 @@ fn store(row: &mut [f32], lanes: &Lanes) {
     }
 }
 
-/// `sum + a ⊙ b`, both halves of the lanes into one.
+/// `sum + a ⊙ b`, with both halves of the lanes added.
 #[inline(always)]
 fn add_halves(sum: &[f32; HALF], a: &Lanes, b: &Lanes) -> [f32; HALF] {
     let mut out = *sum;
@@ -129,7 +129,7 @@ fn each(f: impl Fn(usize) -> f32) -> Lanes {
     lanes
 }
 
-/// `out += a ⊙ b`. (Written with zips of numbers the compiler leaves some of these loops scalar.)
+/// `out += a ⊙ b`. (With zips of single numbers the compiler does not vectorize some of these loops.)
 #[inline(always)]
 fn add_product_of(out: &mut [f32], a: &[f32], b: &[f32]) {
     let (blocks, rest) = out.as_chunks_mut::<WIDTH>();
@@ -143,8 +143,8 @@ fn add_product_of(out: &mut [f32], a: &[f32], b: &[f32]) {
 }
 
 dispatched! {
-    /// `A / ln 2` in blocks, from `A = −e^log`: then a decay is a power of two.
-    pub(crate) fn rates<'k>(out: &'k mut [f32], logs: &'k [f32], shape: Shape) -> () {
+    /// `A / ln 2` in blocks, from `A = −e^log`, so that a decay is a power of two.
+    pub fn rates<'k>(out: &'k mut [f32], logs: &'k [f32], shape: Shape) -> () {
         let blocks = out.chunks_exact_mut(shape.block()).zip(logs.chunks(shape.block()));
         for (out, logs) in blocks {
             let (out, _) = out.as_chunks_mut::<WIDTH>();
@@ -158,8 +158,8 @@ dispatched! {
     }
 }
 
-/// Adds the gradient of the logarithms of the rates, from the sums that [`back_scan`] made.
-pub(crate) fn back_rates(d_logs: &mut [f32], sums: &[f32], rates: &[f32], shape: Shape) {
+/// Adds the gradient of the logarithms of the rates, from the sums of [`back_scan`].
+pub fn back_rates(d_logs: &mut [f32], sums: &[f32], rates: &[f32], shape: Shape) {
     let sums = sums.chunks_exact(shape.block()).zip(rates.chunks_exact(shape.block()));
     for (d_logs, (sums, rates)) in d_logs.chunks_mut(shape.block()).zip(sums) {
         for (lane, d_logs) in d_logs.chunks_exact_mut(shape.states).enumerate() {
@@ -172,7 +172,7 @@ pub(crate) fn back_rates(d_logs: &mut [f32], sums: &[f32], rates: &[f32], shape:
 
 dispatched! {
     /// `rows ← ln(1 + e^(rows + bias))`.
-    pub(crate) fn step_sizes<'k>(rows: &'k mut [f32], bias: &'k [f32]) -> () {
+    pub fn step_sizes<'k>(rows: &'k mut [f32], bias: &'k [f32]) -> () {
         for row in rows.chunks_exact_mut(bias.len()) {
             for (x, bias) in row.iter_mut().zip(bias) {
                 *x = softplus_of(*x + bias);
@@ -181,14 +181,15 @@ dispatched! {
     }
 }
 
-/// Rows of `x` before the first step of a branch and within it.
+/// The rows of `x` before a branch and within it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window<'a> {
+pub struct Window<'a> {
     /// The rows, `stride` apart.
-    pub(crate) x: &'a [f32],
-    pub(crate) stride: usize,
-    /// What came before, the latest last, as many rows as there are.
-    pub(crate) before: &'a [f32],
+    pub x: &'a [f32],
+    /// Numbers from one row to the next.
+    pub stride: usize,
+    /// The rows before the branch, latest last; may be fewer than the convolution reads.
+    pub before: &'a [f32],
 }
 
 /// `out = bias + Σ_j tap_j ⊙ x_{t−K+1+j}` for step `t` of a branch.
@@ -209,8 +210,8 @@ fn convolve_row(out: &mut [f32], window: &Window<'_>, rows: &[usize], t: usize, 
 }
 
 dispatched! {
-    /// The convolution of one branch and its silu. `taps` is `K × e`, the last tap that of the row itself.
-    pub(crate) fn convolve<'k>(
+    /// The convolution of one branch, followed by silu. `taps` is `K × e`; the last tap is that of the row itself.
+    pub fn convolve<'k>(
         out: &'k mut [f32],
         window: Window<'k>,
         rows: &'k [usize],
@@ -229,9 +230,10 @@ dispatched! {
 }
 
 dispatched! {
-    /// Backward of [`convolve`] for a branch with nothing before it: the rows of `x`, `stride` apart, become their own
-    /// gradient; those of `d_out` are used up. `weights` are taps and bias, whose `gradients` are added to. `scratch` has room for a row.
-    pub(crate) fn back_convolve<'k>(
+    /// Backward of [`convolve`] for a branch without earlier rows: the rows of `x`, `stride` apart, are replaced by
+    /// their gradient; the rows of `d_out` are overwritten. `weights` are taps and bias, and their gradients are added
+    /// to `gradients`. `scratch` holds one row.
+    pub fn back_convolve<'k>(
         x: &'k mut [f32],
         stride: usize,
         d_out: &'k mut [f32],
@@ -242,7 +244,7 @@ dispatched! {
     ) -> () {
         let ((taps, bias), (d_taps, d_bias)) = (weights, gradients);
         let width = bias.len();
-        // Last step first: what a step needs of `x` lies at or before it, what it needs of `d_out` at or after it.
+        // Last step first: a step needs `x` at or before itself, and `d_out` at or after itself.
         for (t, row) in rows.iter().enumerate().rev() {
             let window = Window { x: &*x, stride, before: &[] };
             convolve_row(scratch, &window, rows, t, taps, bias);
@@ -281,8 +283,8 @@ fn step(h: &mut [Lanes], rates: &[Lanes], (b, c): (&[f32], &[f32]), delta: &Lane
 }
 
 dispatched! {
-    /// Takes a state in blocks through tokens whose `u`, `Δ` and `B` lie row after row.
-    pub(crate) fn advance<'k>(
+    /// Advances a state in blocks by tokens whose `u`, `Δ` and `B` are in contiguous rows.
+    pub fn advance<'k>(
         state: &'k mut [f32],
         tokens: (&'k [f32], &'k [f32], &'k [f32]),
         rates: &'k [f32],
@@ -302,22 +304,22 @@ dispatched! {
     }
 }
 
-/// What a scan reads; rows are numbered alike in all of them. In a backward pass `delta` and `inputs` are empty, for
-/// they are among the gradients.
+/// The inputs of a scan; row indices are the same in all of them. In a backward pass `delta` and `inputs` are empty,
+/// because they are among the gradients.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scanned<'a> {
+pub struct Scanned<'a> {
     /// `u`.
-    pub(crate) u: &'a [f32],
+    pub u: &'a [f32],
     /// `Δ`.
-    pub(crate) delta: &'a [f32],
+    pub delta: &'a [f32],
     /// Rows of `x` and `z`.
-    pub(crate) inputs: &'a [f32],
+    pub inputs: &'a [f32],
     /// Rows of `rank` numbers, `B` and `C`.
-    pub(crate) mixing: &'a [f32],
+    pub mixing: &'a [f32],
     /// `D`.
-    pub(crate) skip: &'a [f32],
+    pub skip: &'a [f32],
     /// `A` as [`rates`] writes it.
-    pub(crate) rates: &'a [f32],
+    pub rates: &'a [f32],
 }
 
 impl Scanned<'_> {
@@ -327,18 +329,20 @@ impl Scanned<'_> {
     }
 }
 
-/// States to keep of a branch: after every so many tokens one, in blocks.
+/// The states to keep of a branch: one per `every` tokens, in blocks.
 #[derive(Debug)]
-pub(crate) struct Kept<'a> {
-    pub(crate) states: &'a mut [f32],
-    pub(crate) every: usize,
-    /// Tokens before the branch; the first state of `states` is that after the first `every` tokens of all.
-    pub(crate) before: usize,
+pub struct Kept<'a> {
+    /// The destination.
+    pub states: &'a mut [f32],
+    /// Tokens from one kept state to the next.
+    pub every: usize,
+    /// Tokens before the branch; the first state of `states` is that after the first `every` tokens of the sequence.
+    pub before: usize,
 }
 
 dispatched! {
-    /// The scan of one branch and its gate. `start` is the state before it, none for zeros.
-    pub(crate) fn scan<'k>(
+    /// The scan of one branch, and its gate. `start` is the state before it, `None` for zeros.
+    pub fn scan<'k>(
         out: &'k mut [f32],
         scanned: Scanned<'k>,
         rows: &'k [usize],
@@ -387,24 +391,24 @@ dispatched! {
 
 /// Gradients that a backward scan writes or adds to.
 #[derive(Debug)]
-pub(crate) struct ScanGradients<'a> {
-    /// That of `out`; becomes that of `u`.
-    pub(crate) out: &'a mut [f32],
-    /// `Δ`; becomes the gradient of what was under the softplus.
-    pub(crate) delta: &'a mut [f32],
-    /// Rows of `x` and `z`; `z` becomes its own gradient.
-    pub(crate) inputs: &'a mut [f32],
-    /// `B` and `C` are set, what is before them is left.
-    pub(crate) mixing: &'a mut [f32],
-    /// `D` is added to.
-    pub(crate) skip: &'a mut [f32],
-    /// Added to, for [`back_rates`].
-    pub(crate) rates: &'a mut [f32],
+pub struct ScanGradients<'a> {
+    /// The gradient of `out`; becomes that of `u`.
+    pub out: &'a mut [f32],
+    /// `Δ`; becomes the gradient of the input of the softplus.
+    pub delta: &'a mut [f32],
+    /// Rows of `x` and `z`; `z` is replaced by its gradient.
+    pub inputs: &'a mut [f32],
+    /// Receives the gradients of `B` and `C`; the numbers before them are unchanged.
+    pub mixing: &'a mut [f32],
+    /// The gradient of `D`, which is added to.
+    pub skip: &'a mut [f32],
+    /// Sums for [`back_rates`], which are added to.
+    pub rates: &'a mut [f32],
 }
 
 dispatched! {
-    /// Backward of [`scan`] for a branch that started from zeros; `states` are those kept every [`CHUNK`] steps.
-    pub(crate) fn back_scan<'k>(
+    /// Backward of [`scan`] for a branch that started from zeros; `states` are those kept per [`CHUNK`] steps.
+    pub fn back_scan<'k>(
         gradients: ScanGradients<'k>,
         scanned: Scanned<'k>,
         rows: &'k [usize],
@@ -437,7 +441,7 @@ dispatched! {
                     let from = (chunk - 1) * shape.state() + block * shape.block();
                     hs[..n].as_flattened_mut().copy_from_slice(&states[from..][..shape.block()]);
                 }
-                // The states again, and through the gate.
+                // Recomputes the states, and the gradient of the gate.
                 let mut loaded = [[[0.0; WIDTH]; 4]; CHUNK];
                 for (row, [u, delta, z, d_y]) in rows.iter().zip(&mut loaded) {
                     *u = load(&scanned.u[row * channels..][at..end]);

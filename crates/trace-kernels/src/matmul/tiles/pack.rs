@@ -1,4 +1,4 @@
-//! Operands brought into the order in which the tile unit reads them, split into parts.
+//! Packs operands in the order that the tile unit reads, split into bf16 parts.
 
 use std::arch::x86_64::{
     __m256i, __m512, __m512bh, __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_castsi512_ps, _mm512_castsi512_si256,
@@ -11,7 +11,7 @@ use std::arch::x86_64::{
 pub(super) const LINES: usize = 16;
 /// Numbers of the depth in a tile.
 pub(super) const DEEP: usize = 32;
-/// Rows, and columns, that two panels by two panels give.
+/// Rows and columns of a product of two panels with two panels.
 pub(super) const SIDE: usize = 2 * LINES;
 
 /// A tile of bf16 in memory.
@@ -21,8 +21,8 @@ pub(super) struct Tile(pub(super) [u16; LINES * DEEP]);
 
 const EMPTY: Tile = Tile([0; LINES * DEEP]);
 
-/// An operand seen as lines of the depth: rows of `left`, columns of `right`. Either neighbours along the depth are
-/// one apart (`step`), or neighbouring lines are (`apart`).
+/// An operand as lines along the depth: rows of `left`, columns of `right`. Either the stride along the depth (`step`)
+/// or the stride between lines (`apart`) is one.
 pub(super) struct Lines<'a> {
     pub(super) first: &'a [f32],
     pub(super) count: usize,
@@ -31,18 +31,18 @@ pub(super) struct Lines<'a> {
     pub(super) step: usize,
 }
 
-/// How a tile of an operand lies in memory.
+/// The memory layout of a tile of an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// A line after the other.
+    /// One line after the other.
     Left,
-    /// Pairs of neighbours in depth, of all lines, one after the other.
+    /// For each pair of neighbors in depth, the pair of every line.
     Right,
 }
 
 impl Lines<'_> {
-    /// Copies `lines` from the first of them, `depth` numbers from the first of these, into panels: an even number of
-    /// them, filled up with zeros. Runs along what lies together in memory.
+    /// Copies `lines` (first, count) over `depth` (first, count) into an even number of panels, padded with zeros.
+    /// Reads along contiguous memory.
     #[target_feature(enable = "avx512f,avx512bf16")]
     pub(super) fn pack<const PARTS: usize>(
         &self,
@@ -94,7 +94,7 @@ impl Lines<'_> {
         for l in 0..lines {
             let from = (line + l) * self.apart + deep;
             let numbers = &self.first[from..from + depth];
-            // The lines are too many for the processor to see where they go on.
+            // There are too many lines for the hardware prefetcher.
             _mm_prefetch::<_MM_HINT_T0>(numbers.as_ptr().wrapping_add(2 * DEEP).cast());
             _mm_prefetch::<_MM_HINT_T0>(numbers.as_ptr().wrapping_add(2 * DEEP + LINES).cast());
             let parts = parts::<PARTS>(load(&numbers[..near]), load(&numbers[depth - far..]));
@@ -105,7 +105,7 @@ impl Lines<'_> {
         split
     }
 
-    /// Sixteen pairs of neighbours in depth, each of all lines, for each part.
+    /// Sixteen pairs of neighbors in depth, each of all lines, for each part.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bf16")]
     fn across<const PARTS: usize>(
@@ -136,18 +136,18 @@ pub(super) const fn first(count: usize) -> u16 {
     ((1u32 << count) - 1) as u16
 }
 
-/// At most sixteen numbers, and zeros.
+/// Loads at most sixteen numbers, padded with zeros.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn load(numbers: &[f32]) -> __m512 {
-    // SAFETY: only lanes that are in `numbers` are read.
+    // SAFETY: the mask restricts the load to `numbers`.
     #[expect(unsafe_code)]
     unsafe {
         _mm512_maskz_loadu_ps(first(numbers.len()), numbers.as_ptr())
     }
 }
 
-/// Each of 32 numbers as a sum of bf16, each part what the parts before it left.
+/// Splits each of 32 numbers into a sum of bf16; each part is the remainder of the parts before it.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bf16")]
 fn parts<const PARTS: usize>(mut first: __m512, mut second: __m512) -> [__m512i; PARTS] {
@@ -163,21 +163,21 @@ fn parts<const PARTS: usize>(mut first: __m512, mut second: __m512) -> [__m512i;
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn bits(halves: __m512bh) -> __m512i {
-    // SAFETY: both are 64 bytes of which every pattern is valid.
+    // SAFETY: both types have 64 bytes, and every bit pattern is valid.
     #[expect(unsafe_code)]
     unsafe {
         std::mem::transmute(halves)
     }
 }
 
-/// Sixteen bf16 as the `f32` that they are.
+/// Converts sixteen bf16 to `f32`.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn widened(halves: __m256i) -> __m512 {
     _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves)))
 }
 
-/// Of sixteen numbers and sixteen others: the first of each, the second of each, …
+/// Interleaves sixteen numbers with sixteen others.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn interleaved(halves: __m512i) -> __m512i {
@@ -186,7 +186,7 @@ fn interleaved(halves: __m512i) -> __m512i {
     _mm512_or_si512(even, _mm512_slli_epi32::<16>(odd))
 }
 
-/// Sixteen rows of sixteen pairs become columns.
+/// Transposes sixteen rows of sixteen pairs.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose(rows: &mut [__m512i; LINES]) {
