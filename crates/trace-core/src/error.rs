@@ -67,11 +67,6 @@ impl ModelError {
     pub fn new(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self(error.into())
     }
-
-    /// Says that models of this kind have no gradients.
-    pub fn without_gradients(backbone: &str) -> Self {
-        Self::new(format!("{backbone} has no gradients, and saliency needs them"))
-    }
 }
 
 impl fmt::Display for ModelError {

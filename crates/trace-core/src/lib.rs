@@ -38,6 +38,7 @@
 //! assert!(summary.edges().iter().any(|e| (e.cause, e.effect) == (EventId(0), EventId(1))));
 //! # Ok::<(), trace_core::Error>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod discovery;
 mod error;
@@ -47,21 +48,23 @@ mod graph;
 mod knowledge;
 mod model;
 pub mod numerics;
+mod option;
 pub mod random;
 pub mod theory;
 mod vocabulary;
 
 pub use discovery::{
-    CumulativeTable, DEFAULT_MEMORY, DEFAULT_THRESHOLD, Discovered, Discovery, Divergence, History, Intervention,
-    MOST_PARTICLES, Memory, Particles, Plan, Proposal, Settings, Threshold, first_cause, reference,
+    CumulativeTable, DEFAULT_MEMORY, DEFAULT_SEED, DEFAULT_THRESHOLD, Discovered, Discovery, Divergence, History,
+    Intervention, MOST_PARTICLES, Memory, Particles, Plan, Proposal, Settings, Threshold, ThresholdRule, reference,
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};
 pub use graph::{
-    Chain, Change, CompareRule, Comparison, Difference, Edge, Explanation, PairComparison, PairRecord, PopulationGraph,
-    PopulationRule, SampleGraph, SequenceSums, SummaryEdge, SummaryGraph,
+    Chain, Change, CompareRule, Comparison, Difference, Explanation, Pair, PairComparison, PairRecord, PopulationGraph,
+    PopulationPair, PopulationRule, SampleGraph, SequenceSums, SummaryEdge, SummaryGraph,
 };
 pub use knowledge::{Knowledge, LagRule, TypeSet, Verdict};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};
 pub use numerics::EventScore;
+pub use option::{Hint, OptionName};
 pub use vocabulary::{EventName, Vocabulary};

@@ -18,7 +18,7 @@
 //! * **Order of work.** The numbers do not depend on the number of threads. `score` may be called from many threads
 //!   at once; it may use rayon inside.
 //! * **Events only.** Begin, padding and unknown tokens are the model's own affair: rows range over the `V` event
-//!   types and are normalised over them.
+//!   types and are normalized over them.
 //!
 //! Cost to aim at: `read` once per sequence, then `branches × horizon` token-steps per entry of a batch, and memory
 //! that does not hold `branches × horizon × V` numbers unless [`Measure::Distribution`] asks for them.
@@ -36,7 +36,7 @@ pub trait DensityModel: Send + Sync {
 
     /// The plain forward pass: the log-distribution over event types at each of `positions`.
     ///
-    /// `rows` holds `positions.len() × V` numbers, a row a position; row `q` is `log P(X_q = · | events[..q])`.
+    /// `rows` holds `positions.len() × V` numbers, one row per position; row `q` is `log P(X_q = · | events[..q])`.
     /// `events` reaches at least to `positions.end − 1`; what lies at or beyond a row's own position must not
     /// influence it. All ids are below `V`.
     fn forward(&self, events: &[EventId], positions: Range<usize>, rows: &mut [f64]) -> Result<(), ModelError>;
@@ -84,10 +84,12 @@ pub trait DensityModel: Send + Sync {
         None
     }
 
-    /// Bounds the memory, in bytes, that the model uses for itself and for what it reads and scores. An error when
-    /// sequences of `longest` events cannot be handled within it. Models whose scoring takes little memory whatever
-    /// is asked need not do anything.
-    fn set_max_memory(&mut self, _bytes: usize, _longest: usize) -> Result<(), ModelError> {
+    /// Limits the RAM, in bytes, that the model uses for itself and for what it reads and scores. Models that always
+    /// need little RAM can ignore the limit.
+    fn set_ram_limit(&mut self, _bytes: usize) {}
+
+    /// An error if sequences of `longest` events need more RAM than the limit.
+    fn check_ram(&self, _longest: usize) -> Result<(), ModelError> {
         Ok(())
     }
 
@@ -100,21 +102,6 @@ pub trait DensityModel: Send + Sync {
     /// How often each type occurred in training, as weights that need not sum to 1; for the `unigram` proposal.
     fn frequencies(&self) -> Option<&[f64]> {
         None
-    }
-
-    /// How much each earlier event matters to the prediction of an observed event, by its gradient: for each of
-    /// `positions` and each earlier position `j` the length (L2 norm) of
-    /// `embedding(x_j) ⊙ ∂ log P(x_position | x_<position) / ∂ embedding(x_j)`, also known as input × gradient.
-    ///
-    /// `out` holds `position` numbers for each position, one position after the other: those of events
-    /// `0 .. position`, in order. The first position has none. `events` reaches at least to `positions.end`; all ids are
-    /// below `V`. The numbers of a position do not depend on the range it is asked with, up to rounding, nor on the
-    /// number of threads. [`set_max_memory`](Self::set_max_memory) does not bound what it takes; shorter ranges take
-    /// less room for `out`.
-    ///
-    /// A model that has no gradients answers with an error.
-    fn saliency(&self, _events: &[EventId], _positions: Range<usize>, _out: &mut [f64]) -> Result<(), ModelError> {
-        Err(ModelError::without_gradients(self.backbone()))
     }
 
     /// How well the model predicts, as far as that is known.

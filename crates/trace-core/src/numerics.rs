@@ -3,6 +3,8 @@
 //! Everything here is exact up to rounding: no probability is ever clamped to a constant. A near-certain event
 //! keeps its `log(1 − p)` because that is summed over the *other* types instead of being taken from `1 − p`.
 
+use serde::{Deserialize, Serialize};
+
 /// The probability of one observed event, kept so that neither tail loses digits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventScore {
@@ -13,13 +15,13 @@ pub struct EventScore {
 }
 
 impl EventScore {
-    /// From an unnormalised log-weight of the event and the log-sum of all other types' weights.
+    /// From an unnormalized log-weight of the event and the log-sum of all other types' weights.
     pub fn from_log_weights(event: f64, others: f64) -> Self {
         let total = log_add_exp(event, others);
         Self { log_p: event - total, log_not_p: others - total }
     }
 
-    /// From a row of (possibly unnormalised) log-weights over all types.
+    /// From a row of (possibly unnormalized) log-weights over all types.
     pub fn from_row(row: &[f64], event: usize) -> Self {
         let others = log_sum_exp(row[..event].iter().chain(&row[event + 1..]).copied());
         Self::from_log_weights(row[event], others)
@@ -44,7 +46,7 @@ pub fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 /// Turns log-weights into log-probabilities in place.
-pub fn normalise(row: &mut [f64]) {
+pub fn normalize(row: &mut [f64]) {
     let total = log_sum_exp(row.iter().copied());
     for value in row {
         *value -= total;
@@ -65,19 +67,19 @@ pub fn bernoulli_divergence(a: EventScore, b: EventScore) -> f64 {
     if sum < 0.0 { 0.0 } else { sum }
 }
 
-/// Kullback–Leibler divergence `KL(p ‖ q)` in nats of two normalised rows of log-probabilities.
+/// Kullback–Leibler divergence `KL(p ‖ q)` in nats of two normalized rows of log-probabilities.
 pub fn divergence(log_p: &[f64], log_q: &[f64]) -> f64 {
     let sum: f64 = log_p.iter().zip(log_q).map(|(&p, &q)| divergence_term(p, q)).sum();
     if sum < 0.0 { 0.0 } else { sum }
 }
 
-/// Entropy in nats of a normalised row of log-probabilities.
+/// Entropy in nats of a normalized row of log-probabilities.
 pub fn entropy(log_p: &[f64]) -> f64 {
     -log_p.iter().filter(|p| **p > f64::NEG_INFINITY).map(|p| p.exp() * p).sum::<f64>()
 }
 
 /// Mean and spread of a stream of numbers, mergeable: Welford's update and Chan's merge.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     /// How many numbers were seen.
     pub count: u64,

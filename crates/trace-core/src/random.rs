@@ -29,8 +29,6 @@ pub enum Purpose {
     Shuffle = 8,
     /// What a masked model is asked about in training.
     Mask = 9,
-    /// What methods that guess or sample in other ways draw.
-    Guess = 10,
 }
 
 /// Keys that all streams of one sequence share.

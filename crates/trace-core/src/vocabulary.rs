@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::EventId;
 
@@ -28,6 +30,45 @@ impl fmt::Display for EventName {
             Self::Number(number) => number.fmt(f),
             Self::Text(text) => text.fmt(f),
         }
+    }
+}
+
+impl Serialize for EventName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => serializer.serialize_u64(*number),
+            Self::Text(text) => serializer.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for EventName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = EventName;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text or a whole number, 0 or more")
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<EventName, E> {
+        Ok(EventName::Number(number))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<EventName, E> {
+        u64::try_from(number)
+            .map(EventName::Number)
+            .map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<EventName, E> {
+        Ok(text.into())
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use trace_core::numerics::normalise;
+use trace_core::numerics::normalize;
 use trace_core::{
     DensityModel, Discovery, Divergence, Error, EventId, EventSequence, History, Intervention, Knowledge, LagRule,
     Memory, ModelError, Particles, Position, Proposal, Threshold, TypeSet, Verdict, reference,
@@ -49,7 +49,7 @@ impl DensityModel for Hashed {
                 }
                 *value = sum * self.sharpness;
             }
-            normalise(row);
+            normalize(row);
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ fn the_staircase_equals_atomic_at_lag_one() {
     let (atomic, staircase) = (run(Intervention::Atomic), run(Intervention::Staircase));
     let mut differs = 0;
     for (a, s) in atomic.pairs().iter().zip(staircase.pairs()) {
-        if a.lag().0 == 1 {
+        if a.lag.0 == 1 {
             assert_eq!(a.strength, s.strength);
         } else {
             differs += usize::from(a.strength != s.strength);
@@ -312,7 +312,7 @@ fn knowledge_leaves_out_and_keeps_but_changes_no_number() {
         let with = plain.knowledge(&knowledge).run(&sequence).unwrap();
         let discovery = plain.knowledge(&knowledge);
         let mut expected = without.graph.pairs().to_vec();
-        let verdict = |edge: &trace_core::Edge| discovery.verdict(&sequence, edge.cause, edge.effect);
+        let verdict = |edge: &trace_core::Pair| discovery.verdict(&sequence, edge.cause, edge.effect);
         let excluded: Vec<_> =
             expected.iter().filter(|edge| verdict(edge) == Verdict::Excluded).map(|e| (e.cause, e.effect)).collect();
         expected.retain(|edge| verdict(edge) != Verdict::Excluded);

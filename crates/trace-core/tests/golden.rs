@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use trace_core::{
-    DensityModel, Discovery, Divergence, Edge, EventId, EventSequence, Intervention, ModelError, Particles, Proposal,
+    DensityModel, Discovery, Divergence, EventId, EventSequence, Intervention, ModelError, Pair, Particles, Proposal,
 };
 
 const TABLE: [[f64; 3]; 3] = [[0.8, 0.5, 0.4], [0.6, 0.3, 0.2], [0.4, 0.2, 0.1]];
@@ -47,7 +47,7 @@ fn d(a: f64, b: f64) -> f64 {
     a * (a / b).ln() + (1.0 - a) * ((1.0 - a) / (1.0 - b)).ln()
 }
 
-fn pair(discovery: Discovery<'_>, cause: u32) -> Edge {
+fn pair(discovery: Discovery<'_>, cause: u32) -> Pair {
     let sequence = EventSequence::new("s", vec![EventId(0); 3]);
     let found = discovery.memory(2).threshold(0.05).run(&sequence).unwrap();
     *found.graph.pairs().iter().find(|pair| (pair.cause.0, pair.effect.0) == (cause, 2)).unwrap()

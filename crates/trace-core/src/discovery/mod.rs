@@ -28,11 +28,11 @@ pub use proposal::{CumulativeTable, Proposal};
 use rows::{Batch, Buffers, Cause, Span, TokenSlice, particles_per_batch};
 use settings::Schedule;
 pub use settings::{
-    DEFAULT_MEMORY, DEFAULT_THRESHOLD, Divergence, History, Intervention, MOST_PARTICLES, Memory, Particles, Plan,
-    Settings, Threshold, first_cause,
+    DEFAULT_MEMORY, DEFAULT_SEED, DEFAULT_THRESHOLD, Divergence, History, Intervention, MOST_PARTICLES, Memory,
+    Particles, Plan, Settings, Threshold, ThresholdRule,
 };
 
-use crate::graph::{Edge, SampleGraph};
+use crate::graph::{Pair, SampleGraph};
 use crate::random::Streams;
 use crate::{DensityModel, Error, EventSequence, Knowledge, Lag, Position, Reading, Verdict};
 
@@ -58,7 +58,7 @@ use crate::{DensityModel, Error, EventSequence, Knowledge, Lag, Position, Readin
 /// for edge in found.graph.edges() {
 ///     println!("{} → {}: {:.3} nats", edge.cause, edge.effect, edge.strength);
 /// }
-/// # assert!(found.graph.edges().all(|edge| edge.lag().0 == 1));
+/// # assert!(found.graph.edges().all(|edge| edge.lag.0 == 1));
 /// # assert_eq!(found.graph.edges().count(), 3);
 /// # Ok::<(), trace_core::Error>(())
 /// ```
@@ -184,7 +184,7 @@ impl<'m> Discovery<'m> {
                 if cause.excludes(lag) {
                     excluded.push((Position(cause.position as u32), Position((cause.position + lag) as u32)));
                 } else {
-                    pairs.push(edge(&plan, size, cause, lag)?);
+                    pairs.push(estimate(&plan, size, sequence, cause, lag)?);
                 }
             }
         }
@@ -228,7 +228,7 @@ fn check(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Res
 
 /// Random draws or all types, in enough numbers for the last round.
 fn draws(plan: &Plan, model: &dyn DensityModel, sequence: &EventSequence) -> Result<Draws, Error> {
-    let amount = match &plan.schedule {
+    let amount = match plan.schedule(model.vocabulary_size()) {
         Schedule::Enumerate => Amount::Enumerate,
         Schedule::Rounds(totals) => Amount::Draw(totals.last().copied().unwrap_or(0)),
     };
@@ -275,8 +275,8 @@ fn run_group(
     causes: &mut [Cause],
 ) -> Result<u64, Error> {
     let at = |position: usize| draws.at(position, |row| reading.distribution(position, row));
-    let totals = match &plan.schedule {
-        Schedule::Rounds(totals) => totals.clone(),
+    let totals = match plan.schedule(size) {
+        Schedule::Rounds(totals) => totals,
         // How many types there are to enumerate may differ between positions: those without weight are left out.
         Schedule::Enumerate => vec![usize::MAX],
     };
@@ -323,10 +323,10 @@ fn close_decided(plan: &Plan, size: usize, causes: &mut [Cause]) -> bool {
 }
 
 /// The finished estimate of one pair.
-fn edge(plan: &Plan, size: usize, cause: &Cause, lag: usize) -> Result<Edge, Error> {
+fn estimate(plan: &Plan, size: usize, sequence: &EventSequence, cause: &Cause, lag: usize) -> Result<Pair, Error> {
     let pair = &cause.pairs[lag - 1];
     let effect = cause.position + lag;
-    let std_error = match plan.schedule {
+    let std_error = match plan.schedule(size) {
         Schedule::Enumerate => 0.0,
         Schedule::Rounds(_) => pair.std_error(population(plan, size)),
     };
@@ -334,15 +334,18 @@ fn edge(plan: &Plan, size: usize, cause: &Cause, lag: usize) -> Result<Edge, Err
         return Err(Error::NotFinite { position: effect });
     }
     let required = cause.verdicts[lag - 1] == Verdict::Required;
-    Ok(Edge {
-        cause: Position(cause.position as u32),
-        effect: Position(effect as u32),
+    let (from, to) = (Position(cause.position as u32), Position(effect as u32));
+    Ok(Pair {
+        cause: from,
+        effect: to,
+        lag: Lag(lag as u32),
         strength: pair.strength,
         std_error,
         particles: pair.count as u32,
         log_ratio: pair.log_ratio(),
         probability: pair.probability,
         probability_replaced: pair.probability_replaced,
+        tied: sequence.tied(from, to),
         kept: required || pair.strength > plan.threshold,
         required,
     })

@@ -9,12 +9,14 @@ use std::sync::{Arc, OnceLock};
 
 use rand::{Rng, RngExt};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::random::{Purpose, Streams};
 use crate::{Error, EventId, ModelError};
 
 /// What replacement events are drawn from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Proposal {
     /// Every type alike: the paper's choice, and that of its ground truth.
     Uniform,

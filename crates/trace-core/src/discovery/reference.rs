@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::proposal::{Draws, Replacements};
 use super::settings::{Divergence, History, Intervention, Schedule};
 use super::{Discovery, Proposal, draws, population, sampled};
-use crate::graph::Edge;
+use crate::graph::Pair;
 use crate::numerics::{EventScore, bernoulli_divergence, divergence};
-use crate::{Error, EventId, EventSequence, ModelError, Position, Verdict};
+use crate::{Error, EventId, EventSequence, Lag, ModelError, Position, Verdict};
 
 /// One candidate edge from its first `particles` draws (all types, where the settings enumerate them).
 pub fn pair(
@@ -19,7 +19,7 @@ pub fn pair(
     cause: Position,
     effect: Position,
     particles: usize,
-) -> Result<Edge, Error> {
+) -> Result<Pair, Error> {
     let plan = discovery.plan()?;
     let model = discovery.model;
     let (cause, effect) = (cause.index(), effect.index());
@@ -29,7 +29,8 @@ pub fn pair(
         model.forward(&events[..position], position..position + 1, &mut row)?;
         Ok(row)
     };
-    let count = match plan.schedule {
+    let schedule = plan.schedule(model.vocabulary_size());
+    let count = match schedule {
         Schedule::Enumerate => replacements(&draws, cause, &sequence.events, &row)?.events.len(),
         Schedule::Rounds(_) => particles,
     };
@@ -70,21 +71,23 @@ pub fn pair(
     let n = samples.len() as f64;
     let variance = samples.iter().map(|s| (s.1 - strength).powi(2)).sum::<f64>() / (n - 1.0);
     let unseen = population(&plan, model.vocabulary_size()).map_or(1.0, |size| 1.0 - n / size as f64);
-    let std_error = match plan.schedule {
+    let std_error = match schedule {
         Schedule::Enumerate => 0.0,
         Schedule::Rounds(_) => (variance / n * unseen.max(0.0)).sqrt(),
     };
     let (cause, effect) = (Position(cause as u32), Position(effect as u32));
     let required = discovery.verdict(sequence, cause, effect) == Verdict::Required;
-    Ok(Edge {
+    Ok(Pair {
         cause,
         effect,
+        lag: Lag(effect.0 - cause.0),
         strength,
         std_error,
         particles: samples.len() as u32,
         log_ratio: mean(|s| s.2) - mean(|s| s.3),
         probability: mean(|s| s.2.exp()),
         probability_replaced: mean(|s| s.3.exp()),
+        tied: sequence.tied(cause, effect),
         kept: required || strength > plan.threshold,
         required,
     })

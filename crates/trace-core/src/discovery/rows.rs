@@ -2,7 +2,7 @@
 //!
 //! A *row* is a set of branches that part from the sequence at one position. The atomic intervention compares the
 //! row of cause `j` (only `j` replaced) with the observed sequence. The staircase compares row `j` (everything from
-//! `j` on replaced) with row `j + 1`, which keeps `j`; neighbouring causes share their rows. In both, the lag of an
+//! `j` on replaced) with row `j + 1`, which keeps `j`; neighboring causes share their rows. In both, the lag of an
 //! effect `q` in the row that starts at `s` is `q − s`, and an effect right at a row's start is as observed.
 
 use std::sync::Arc;

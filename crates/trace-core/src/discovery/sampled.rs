@@ -29,7 +29,7 @@ pub(super) fn run(
     let model = discovery.model;
     let mut causes = discovery.causes(plan, sequence, plan.first_cause()..sequence.events.len() - 1);
     let draws = draws(plan, model, sequence)?;
-    let Schedule::Rounds(totals) = &plan.schedule else {
+    let Schedule::Rounds(totals) = &plan.schedule(model.vocabulary_size()) else {
         return Err(Error::setting("particles", "all does not go with a sampled history"));
     };
     let (mut work, mut from) = (0, 0);

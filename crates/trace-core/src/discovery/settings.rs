@@ -1,15 +1,20 @@
 //! What a run is asked to do ([`Settings`]) and what that means for one model ([`Plan`]).
 
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::proposal::{Proposal, unigram_weights};
 use crate::theory::{ErrorBound, scaling_law_threshold};
-use crate::{DensityModel, Error};
+use crate::{DensityModel, Error, Position};
 
 /// Which positions are replaced in the two branches that are compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Intervention {
     /// Only the cause is replaced and everything between cause and effect stays as observed: the controlled direct
     /// effect, on the same scale as the truth of a simulated process.
     #[default]
+    #[serde(alias = "none")] // in results of methods that replace nothing
     Atomic,
     /// The paper's construction: everything after the cause is replaced in both branches, and the cause itself in
     /// one. Loses what needs the positions in between.
@@ -17,17 +22,20 @@ pub enum Intervention {
 }
 
 /// What is compared between the two branches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Divergence {
     /// Whether the observed event happens: Bernoulli divergence, replaced branch first.
     #[default]
+    #[serde(alias = "none")] // in results of methods that compare no distributions
     Event,
     /// The whole next-event distribution: divergence of the replaced branch from the observed one.
     Full,
 }
 
 /// What the model is told of the events before all candidates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum History {
     /// What was observed.
     #[default]
@@ -46,6 +54,30 @@ pub enum Particles {
     All,
     /// This many.
     Fixed(usize),
+}
+
+impl Serialize for Particles {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::All => serializer.serialize_str("all"),
+            Self::Fixed(count) => serializer.serialize_u64(*count as u64),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Particles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberOrWord {
+            expected: "auto, all or a whole number",
+            number: |number| whole(number).map(Self::Fixed),
+            word: |word| match word {
+                "auto" => Some(Self::Auto),
+                "all" => Some(Self::All),
+                _ => None,
+            },
+        })
+    }
 }
 
 impl From<usize> for Particles {
@@ -73,6 +105,25 @@ impl Memory {
     }
 }
 
+impl Serialize for Memory {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::All => serializer.serialize_str("all"),
+            Self::Lags(lags) => serializer.serialize_u64(*lags as u64),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Memory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberOrWord {
+            expected: "all or a whole number",
+            number: |number| whole(number).map(Self::Lags),
+            word: |word| (word == "all").then_some(Self::All),
+        })
+    }
+}
+
 impl From<usize> for Memory {
     fn from(lags: usize) -> Self {
         Self::Lags(lags)
@@ -88,6 +139,85 @@ pub enum Threshold {
     ScalingLaw,
     /// The noise floor `τ_ε` that the model's excess loss allows; needs a known entropy.
     Bound,
+}
+
+impl Threshold {
+    /// Which rule it is, without its number.
+    pub const fn rule(self) -> ThresholdRule {
+        match self {
+            Self::Fixed(_) => ThresholdRule::Fixed,
+            Self::ScalingLaw => ThresholdRule::ScalingLaw,
+            Self::Bound => ThresholdRule::Bound,
+        }
+    }
+}
+
+impl Serialize for Threshold {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Fixed(nats) => serializer.serialize_f64(*nats),
+            rule => rule.rule().serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Threshold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NumberOrWord {
+            expected: "a number of nats, scaling-law or bound",
+            number: |number| Some(Self::Fixed(number)),
+            word: |word| match word {
+                "scaling-law" => Some(Self::ScalingLaw),
+                "bound" => Some(Self::Bound),
+                _ => None,
+            },
+        })
+    }
+}
+
+/// Where a threshold came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdRule {
+    /// It was given in nats.
+    #[default]
+    Fixed,
+    /// See [`Threshold::ScalingLaw`].
+    ScalingLaw,
+    /// See [`Threshold::Bound`].
+    Bound,
+}
+
+/// A value that is a number or one of a few words.
+struct NumberOrWord<T> {
+    expected: &'static str,
+    number: fn(f64) -> Option<T>,
+    word: fn(&str) -> Option<T>,
+}
+
+/// A whole number that was read as a float; sizes are far below 2^52.
+fn whole(number: f64) -> Option<usize> {
+    (number >= 0.0 && number.fract() == 0.0).then_some(number as usize)
+}
+
+impl<T> Visitor<'_> for NumberOrWord<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        (self.number)(number as f64).ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(number), &self.expected))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+        (self.number)(number).ok_or_else(|| E::invalid_value(de::Unexpected::Float(number), &self.expected))
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<T, E> {
+        (self.word)(word).ok_or_else(|| E::invalid_value(de::Unexpected::Str(word), &self.expected))
+    }
 }
 
 impl From<f64> for Threshold {
@@ -108,11 +238,13 @@ const ENUMERATED_BY_AUTO: usize = 128;
 pub const MOST_PARTICLES: usize = 100_000;
 
 /// What a run is asked to do. What is `None` follows the model.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Settings {
     /// See [`Intervention`].
     pub intervention: Intervention,
     /// See [`Proposal`]; by default `unigram` where the model has frequencies, else `uniform`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Proposal>,
     /// See [`Divergence`].
     pub divergence: Divergence,
@@ -121,21 +253,43 @@ pub struct Settings {
     /// See [`Particles`].
     pub particles: Particles,
     /// See [`Memory`]; by default the model's reach, or 16 where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
     /// Length of the prefix whose events are neither causes nor effects.
     pub context: usize,
     /// See [`Threshold`]; by default 0.05 nats, and the scaling law for the staircase.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// Seed of all random draws.
     pub seed: u64,
 }
 
+/// The seed where none is given, in every part of this software.
+pub const DEFAULT_SEED: u64 = 7;
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            intervention: Intervention::default(),
+            proposal: None,
+            divergence: Divergence::default(),
+            history: History::default(),
+            particles: Particles::default(),
+            memory: None,
+            context: 0,
+            threshold: None,
+            seed: DEFAULT_SEED,
+        }
+    }
+}
+
 /// Settings checked against a model, with every default filled in: what a result records.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// See [`Intervention`].
     pub intervention: Intervention,
     /// See [`Proposal`].
+    #[serde(deserialize_with = "proposal_or_none")]
     pub proposal: Proposal,
     /// See [`Divergence`].
     pub divergence: Divergence,
@@ -147,13 +301,32 @@ pub struct Plan {
     pub memory: Memory,
     /// Length of the prefix whose events are neither causes nor effects.
     pub context: usize,
-    /// Where the threshold comes from.
-    pub threshold_rule: Threshold,
     /// The threshold in nats.
     pub threshold: f64,
+    /// Where it came from.
+    #[serde(default)]
+    pub threshold_rule: ThresholdRule,
     /// Seed of all random draws.
     pub seed: u64,
-    pub(super) schedule: Schedule,
+}
+
+/// Results of methods that replace nothing say `none`.
+fn proposal_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Proposal, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Found {
+        Known(Proposal),
+        None(NoProposal),
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum NoProposal {
+        None,
+    }
+    Ok(match Found::deserialize(deserializer)? {
+        Found::Known(proposal) => proposal,
+        Found::None(NoProposal::None) => Proposal::Uniform,
+    })
 }
 
 /// How replacements are gone through.
@@ -194,12 +367,12 @@ impl Settings {
             particles: self.particles,
             memory,
             context: self.context,
-            threshold_rule,
             threshold: threshold(threshold_rule, model)?,
+            threshold_rule: threshold_rule.rule(),
             seed: self.seed,
-            schedule: Schedule::Enumerate,
         };
-        Ok(Plan { schedule: plan.schedule(size)?, ..plan })
+        plan.check_particles()?;
+        Ok(plan)
     }
 
     fn proposal(&self, model: &dyn DensityModel) -> Result<Proposal, Error> {
@@ -239,10 +412,9 @@ impl Plan {
         self.enumerable() && self.proposal == Proposal::Uniform
     }
 
-    fn schedule(&self, size: usize) -> Result<Schedule, Error> {
+    fn check_particles(&self) -> Result<(), Error> {
         match self.particles {
-            Particles::All if self.enumerable() => Ok(Schedule::Enumerate),
-            Particles::All => Err(Error::setting(
+            Particles::All if !self.enumerable() => Err(Error::setting(
                 "particles",
                 "all goes with intervention atomic and history observed only: otherwise several positions vary at once",
             )),
@@ -252,31 +424,47 @@ impl Plan {
                     "{count} is out of range; expected auto, all, or a number from 2 (a standard error needs two) to {MOST_PARTICLES}"
                 ),
             )),
-            Particles::Fixed(count) if self.enumerable() && size <= count => Ok(Schedule::Enumerate),
-            Particles::Fixed(count) => Ok(Schedule::Rounds(vec![count])),
-            Particles::Auto if self.enumerable() && size <= ENUMERATED_BY_AUTO => Ok(Schedule::Enumerate),
-            Particles::Auto if self.finite_population() => {
+            _ => Ok(()),
+        }
+    }
+
+    /// How the replacements of a vocabulary of this size are gone through.
+    pub(super) fn schedule(&self, size: usize) -> Schedule {
+        let all = match self.particles {
+            Particles::All => true,
+            Particles::Fixed(count) => size <= count,
+            Particles::Auto => size <= ENUMERATED_BY_AUTO,
+        };
+        match self.particles {
+            _ if all && self.enumerable() => Schedule::Enumerate,
+            Particles::Fixed(count) => Schedule::Rounds(vec![count]),
+            Particles::Auto | Particles::All if self.finite_population() => {
                 let mut rounds: Vec<usize> = ROUNDS.iter().map(|total| *total.min(&size)).collect();
                 rounds.dedup();
-                Ok(Schedule::Rounds(rounds))
+                Schedule::Rounds(rounds)
             }
-            Particles::Auto => Ok(Schedule::Rounds(ROUNDS.to_vec())),
+            Particles::Auto | Particles::All => Schedule::Rounds(ROUNDS.to_vec()),
         }
+    }
+
+    /// The pairs of positions, cause and effect, that a run tests in a sequence of `length` events, as far as prior
+    /// knowledge does not exclude them.
+    pub fn tested_pairs(&self, length: usize) -> impl Iterator<Item = (Position, Position)> + Clone + use<> {
+        let memory = self.memory;
+        (self.first_cause()..length).flat_map(move |cause| {
+            let lags = memory.within(length - 1 - cause);
+            (1..=lags).map(move |lag| (Position(cause as u32), Position((cause + lag) as u32)))
+        })
     }
 
     /// The first position that may be a cause. Events before it are context; with a sampled history the event
     /// after the context is resampled too.
     pub fn first_cause(&self) -> usize {
-        first_cause(self.context, self.history)
+        self.context.saturating_add(usize::from(self.history == History::Sampled))
     }
 
     /// The length a sequence needs for one pair to test.
     pub fn shortest(&self) -> usize {
         self.first_cause().saturating_add(2)
     }
-}
-
-/// The first position that may be a cause under these settings.
-pub fn first_cause(context: usize, history: History) -> usize {
-    context.saturating_add(usize::from(history == History::Sampled))
 }

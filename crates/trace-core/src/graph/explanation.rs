@@ -7,7 +7,7 @@
 //!
 //! Cost: every edge before the event once.
 
-use crate::graph::{Edge, SampleGraph};
+use crate::graph::{Pair, SampleGraph};
 use crate::{EventId, Position};
 
 /// Why one event happened, as far as the graph says.
@@ -16,9 +16,9 @@ pub struct Explanation {
     /// The event.
     pub position: Position,
     /// Edges that promoted it, strongest first.
-    pub direct: Vec<Edge>,
+    pub direct: Vec<Pair>,
     /// Edges that made it less likely: it happened in spite of them; strongest first.
-    pub despite: Vec<Edge>,
+    pub despite: Vec<Pair>,
     /// One chain for each root, strongest first.
     pub roots: Vec<Chain>,
     /// The events on any chain to it, in order.
@@ -29,7 +29,7 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain {
     /// The edges, in order of time.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<Pair>,
     /// The strength of the weakest.
     pub strength: f64,
 }
@@ -52,15 +52,15 @@ impl Chain {
 struct Step {
     strength: f64,
     links: usize,
-    edge: Edge,
+    edge: Pair,
 }
 
 impl Explanation {
     /// Explains the event at `position` by the edges of a graph.
     pub fn new(graph: &SampleGraph, position: Position) -> Self {
-        let into: Vec<&Edge> = graph.edges().filter(|edge| edge.effect == position).collect();
+        let into: Vec<&Pair> = graph.edges().filter(|edge| edge.effect == position).collect();
         let strongest = |promoting: bool| {
-            let mut edges: Vec<Edge> =
+            let mut edges: Vec<Pair> =
                 into.iter().filter(|edge| (edge.log_ratio > 0.0) == promoting).map(|edge| **edge).collect();
             edges.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(b.cause.cmp(&a.cause)));
             edges
@@ -80,7 +80,7 @@ impl Explanation {
 
 /// The best step from every position before the event, where one leads there.
 fn steps(graph: &SampleGraph, target: Position) -> Vec<Option<Step>> {
-    let mut leaving: Vec<Vec<&Edge>> = vec![Vec::new(); target.index()];
+    let mut leaving: Vec<Vec<&Pair>> = vec![Vec::new(); target.index()];
     for edge in graph.edges().filter(|edge| edge.log_ratio > 0.0 && edge.effect <= target) {
         leaving[edge.cause.index()].push(edge);
     }
@@ -121,17 +121,20 @@ fn chain(steps: &[Option<Step>], from: usize) -> Option<Chain> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Lag;
 
-    fn edge(cause: u32, effect: u32, strength: f64, log_ratio: f64) -> Edge {
-        Edge {
+    fn edge(cause: u32, effect: u32, strength: f64, log_ratio: f64) -> Pair {
+        Pair {
             cause: Position(cause),
             effect: Position(effect),
+            lag: Lag(effect - cause),
             strength,
             std_error: 0.0,
             particles: 10,
             log_ratio,
             probability: 0.5,
             probability_replaced: 0.1,
+            tied: false,
             kept: strength > 0.05,
             required: false,
         }

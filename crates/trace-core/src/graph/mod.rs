@@ -8,6 +8,6 @@ mod summary;
 
 pub use compare::{Change, CompareRule, Comparison, Difference, PairComparison};
 pub use explanation::{Chain, Explanation};
-pub use population::{PairRecord, PopulationGraph, PopulationRule, SequenceSums};
-pub use sample::{Edge, SampleGraph};
+pub use population::{PairRecord, PopulationGraph, PopulationPair, PopulationRule, SequenceSums};
+pub use sample::{Pair, SampleGraph};
 pub use summary::{SummaryEdge, SummaryGraph};

@@ -12,6 +12,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::SampleGraph;
 use crate::numerics::Moments;
 use crate::{EventId, Lag};
@@ -60,7 +62,7 @@ impl PopulationRule {
 }
 
 /// What many sequences say about one type pair.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PairRecord {
     /// Sequences with at least one opportunity.
     pub sequences: u64,
@@ -76,14 +78,113 @@ pub struct PairRecord {
     pub by_sequence: SequenceSums,
 }
 
+/// One type pair of a population graph with all that is known and decided of it: what files hold and pages show.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PopulationPair<K = EventId> {
+    /// The causing type.
+    pub cause: K,
+    /// The caused type.
+    pub effect: K,
+    /// Sequences with at least one opportunity.
+    pub sequences: u64,
+    /// Times the cause stood at a tested lag before the effect.
+    pub opportunities: u64,
+    /// How many of them were kept as edges.
+    pub kept_count: u64,
+    /// Mean strength over opportunities.
+    pub mean_strength: f64,
+    /// Its spread.
+    pub strength_spread: f64,
+    /// Mean signed log ratio over opportunities.
+    pub mean_log_ratio: f64,
+    /// Its spread.
+    pub log_ratio_spread: f64,
+    /// Signed lower-bound score: ranks and decides.
+    pub score: f64,
+    /// The same bound on the strength.
+    pub unsigned_score: f64,
+    /// Whether the pair is an edge of the population graph.
+    pub kept: bool,
+    /// How many kept edges have each lag.
+    pub lags: BTreeMap<Lag, u64>,
+    /// How all that is spread over sequences; absent in files of early versions and in what was merged from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_sequence: Option<SequenceSums>,
+}
+
+impl<K> PopulationPair<K> {
+    /// What a record comes to under a rule.
+    pub fn new((cause, effect): (K, K), record: &PairRecord, rule: &PopulationRule) -> Self {
+        Self {
+            cause,
+            effect,
+            sequences: record.sequences,
+            opportunities: record.opportunities(),
+            kept_count: record.kept_count,
+            mean_strength: record.strength.mean,
+            strength_spread: record.strength.spread(),
+            mean_log_ratio: record.log_ratio.mean,
+            log_ratio_spread: record.log_ratio.spread(),
+            score: rule.score(record),
+            unsigned_score: rule.unsigned_score(record),
+            kept: rule.keeps(record),
+            lags: record.lags.clone(),
+            // How many there are is said by `sequences` above.
+            by_sequence: record.sequence_sums().map(|sums| SequenceSums { sequences: 0, ..*sums }),
+        }
+    }
+
+    /// The record it came from, to rounding.
+    pub fn record(&self) -> PairRecord {
+        let sums = |sums: SequenceSums| SequenceSums { sequences: self.sequences, ..sums };
+        PairRecord {
+            sequences: self.sequences,
+            kept_count: self.kept_count,
+            strength: Moments::from_spread(self.opportunities, self.mean_strength, self.strength_spread),
+            log_ratio: Moments::from_spread(self.opportunities, self.mean_log_ratio, self.log_ratio_spread),
+            lags: self.lags.clone(),
+            by_sequence: self.by_sequence.map(sums).unwrap_or_default(),
+        }
+    }
+
+    /// The same pair with its types called otherwise.
+    pub fn renamed<L>(self, mut name: impl FnMut(K) -> L) -> PopulationPair<L> {
+        PopulationPair {
+            cause: name(self.cause),
+            effect: name(self.effect),
+            sequences: self.sequences,
+            opportunities: self.opportunities,
+            kept_count: self.kept_count,
+            mean_strength: self.mean_strength,
+            strength_spread: self.strength_spread,
+            mean_log_ratio: self.mean_log_ratio,
+            log_ratio_spread: self.log_ratio_spread,
+            score: self.score,
+            unsigned_score: self.unsigned_score,
+            kept: self.kept,
+            lags: self.lags,
+            by_sequence: self.by_sequence,
+        }
+    }
+
+    /// Whether the numbers can be those of a pair that had an opportunity.
+    pub fn is_possible(&self) -> bool {
+        let numbers = [self.mean_strength, self.strength_spread, self.mean_log_ratio, self.log_ratio_spread];
+        self.opportunities > 0
+            && numbers.iter().all(|number| number.is_finite())
+            && self.by_sequence.is_none_or(|sums| sums.is_possible())
+    }
+}
+
 /// Sums over sequences of products of what each holds of one type pair: `n` opportunities, of which `k` were kept, with
 /// log ratios that sum to `S`.
 ///
 /// Opportunities in one sequence are not independent of each other, sequences are. These sums give the variance of a
 /// mean over opportunities with sequences as the unit.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SequenceSums {
     /// How many sequences are in the sums. Less than the pair has where part of it came from a file without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub sequences: u64,
     /// `Σ n²`
     pub opportunities_squared: f64,
@@ -97,7 +198,17 @@ pub struct SequenceSums {
     pub kept_opportunities: f64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl SequenceSums {
+    fn is_possible(&self) -> bool {
+        let squares = [self.opportunities_squared, self.log_ratio_squared, self.kept_squared, self.kept_opportunities];
+        squares.iter().all(|sum| sum.is_finite() && *sum >= 0.0) && self.log_ratio_opportunities.is_finite()
+    }
+
     fn push(&mut self, opportunities: u64, kept: u64, log_ratio: f64) {
         let (n, k) = (opportunities as f64, kept as f64);
         self.sequences += 1;
@@ -190,6 +301,14 @@ impl<K: Ord + Clone> PopulationGraph<K> {
         }
     }
 
+    /// Every pair with what a rule decides of it, best score first.
+    pub fn decided(&self, rule: &PopulationRule) -> Vec<PopulationPair<K>> {
+        let mut pairs: Vec<PopulationPair<K>> =
+            self.pairs.iter().map(|(types, record)| PopulationPair::new(types.clone(), record, rule)).collect();
+        pairs.sort_by(|a, b| b.score.total_cmp(&a.score)); // stable: ties stay in order of types
+        pairs
+    }
+
     /// The same graph with types called otherwise. Types that get the same name are merged.
     pub fn rename<L: Ord + Clone>(&self, mut name: impl FnMut(&K) -> L) -> PopulationGraph<L> {
         let mut renamed = PopulationGraph { sequences: self.sequences, pairs: BTreeMap::new() };
@@ -205,7 +324,7 @@ impl PopulationGraph<EventId> {
     pub fn add(&mut self, graph: &SampleGraph) {
         let type_of = |position: crate::Position| graph.events()[position.index()];
         self.add_sequence(graph.pairs().iter().map(|pair| {
-            ((type_of(pair.cause), type_of(pair.effect)), pair.strength, pair.log_ratio, pair.lag(), pair.kept)
+            ((type_of(pair.cause), type_of(pair.effect)), pair.strength, pair.log_ratio, pair.lag, pair.kept)
         }));
     }
 }

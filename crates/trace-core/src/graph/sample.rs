@@ -1,14 +1,18 @@
 //! The causal graph of one sequence over its positions.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{EventId, Lag, Position};
 
-/// One tested pair of positions: a candidate edge, kept or not.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Edge {
+/// One tested pair of positions; an edge where it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
     /// The candidate cause.
     pub cause: Position,
     /// The effect, later than the cause.
     pub effect: Position,
+    /// How many events the effect comes after the cause.
+    pub lag: Lag,
     /// Mean divergence over replacements of the cause, in nats.
     pub strength: f64,
     /// Monte-Carlo standard error of the strength; 0 when all replacements were enumerated.
@@ -22,16 +26,43 @@ pub struct Edge {
     pub probability: f64,
     /// Its mean probability with the cause replaced.
     pub probability_replaced: f64,
+    /// Whether both carry the same timestamp, so that their order is only that of the log.
+    #[serde(default)]
+    pub tied: bool,
     /// Whether the strength exceeds the threshold, or the edge is known beforehand.
+    #[serde(default = "yes")]
     pub kept: bool,
     /// Whether the edge is known beforehand, so that its strength did not decide.
+    #[serde(rename = "knowledge", default, skip_serializing_if = "is_false", with = "required")]
     pub required: bool,
 }
 
-impl Edge {
-    /// How many events the effect comes after the cause.
-    pub fn lag(&self) -> Lag {
-        Lag(self.effect.0 - self.cause.0)
+const fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// `"knowledge": "required"` where prior knowledge asks for an edge.
+mod required {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Known {
+        Required,
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) fn serialize<S: Serializer>(_required: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+        Known::Required.serialize(serializer) // only what is required is written
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+        Known::deserialize(deserializer).map(|Known::Required| true)
     }
 }
 
@@ -39,14 +70,14 @@ impl Edge {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleGraph {
     events: Vec<EventId>,
-    pairs: Vec<Edge>,
+    pairs: Vec<Pair>,
     excluded: Vec<(Position, Position)>,
     threshold: f64,
 }
 
 impl SampleGraph {
     /// A graph of tested pairs, in order of cause and lag.
-    pub fn new(events: Vec<EventId>, pairs: Vec<Edge>, threshold: f64) -> Self {
+    pub fn new(events: Vec<EventId>, pairs: Vec<Pair>, threshold: f64) -> Self {
         Self { events, pairs, excluded: Vec::new(), threshold }
     }
 
@@ -67,7 +98,7 @@ impl SampleGraph {
     }
 
     /// Every tested pair, kept or not.
-    pub fn pairs(&self) -> &[Edge] {
+    pub fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
@@ -77,7 +108,7 @@ impl SampleGraph {
     }
 
     /// The edges: pairs whose strength exceeds the threshold, and those known beforehand.
-    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
+    pub fn edges(&self) -> impl Iterator<Item = &Pair> {
         self.pairs.iter().filter(|pair| pair.kept)
     }
 }

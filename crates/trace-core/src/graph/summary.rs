@@ -2,20 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::SampleGraph;
 use crate::{EventId, Lag};
 
 /// All edges of one sequence from one type to another.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SummaryEdge {
+///
+/// `K` is how types are told apart: [`EventId`] within one vocabulary, names in files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SummaryEdge<K = EventId> {
     /// The causing type.
-    pub cause: EventId,
+    pub cause: K,
     /// The caused type.
-    pub effect: EventId,
+    pub effect: K,
     /// The strongest of the edges, in nats.
     pub strength: f64,
-    /// Their mean strength.
-    pub mean_strength: f64,
+    /// Their mean strength; absent in files of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_strength: Option<f64>,
     /// How many there are.
     pub count: usize,
     /// The lags that occur among them, ascending.
@@ -41,15 +46,16 @@ impl SummaryGraph {
                 cause,
                 effect,
                 strength: edge.strength,
-                mean_strength: 0.0,
+                mean_strength: Some(0.0),
                 count: 0,
                 lags: Vec::new(),
             });
             summary.count += 1;
-            summary.mean_strength += (edge.strength - summary.mean_strength) / summary.count as f64;
+            let mean = summary.mean_strength.unwrap_or(0.0);
+            summary.mean_strength = Some(mean + (edge.strength - mean) / summary.count as f64);
             summary.strength = summary.strength.max(edge.strength);
-            if let Err(place) = summary.lags.binary_search(&edge.lag()) {
-                summary.lags.insert(place, edge.lag());
+            if let Err(place) = summary.lags.binary_search(&edge.lag) {
+                summary.lags.insert(place, edge.lag);
             }
         }
         Self { edges: types.into_values().collect() }
@@ -59,24 +65,39 @@ impl SummaryGraph {
     pub fn edges(&self) -> &[SummaryEdge] {
         &self.edges
     }
+
+    /// The edges with types called otherwise.
+    pub fn named<L>(&self, name: impl Fn(EventId) -> L) -> Vec<SummaryEdge<L>> {
+        let renamed = |edge: &SummaryEdge| SummaryEdge {
+            cause: name(edge.cause),
+            effect: name(edge.effect),
+            strength: edge.strength,
+            mean_strength: edge.mean_strength,
+            count: edge.count,
+            lags: edge.lags.clone(),
+        };
+        self.edges.iter().map(renamed).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Position;
-    use crate::graph::Edge;
+    use crate::graph::Pair;
 
-    fn pair(cause: u32, effect: u32, strength: f64, kept: bool) -> Edge {
-        Edge {
+    fn pair(cause: u32, effect: u32, strength: f64, kept: bool) -> Pair {
+        Pair {
             cause: Position(cause),
             effect: Position(effect),
+            lag: Lag(effect - cause),
             strength,
             std_error: 0.0,
             particles: 2,
             log_ratio: 1.0,
             probability: 0.5,
             probability_replaced: 0.1,
+            tied: false,
             kept,
             required: false,
         }
@@ -99,7 +120,7 @@ mod tests {
         let edge = &summary.edges()[0];
         assert_eq!((edge.cause, edge.effect, edge.count), (EventId(0), EventId(1), 3));
         assert_eq!(edge.lags, [Lag(1), Lag(3)]);
-        assert!((edge.strength - 0.6).abs() < 1e-15 && (edge.mean_strength - 0.4).abs() < 1e-15);
+        assert!((edge.strength - 0.6).abs() < 1e-15 && (edge.mean_strength.unwrap() - 0.4).abs() < 1e-15);
         assert_eq!(SummaryGraph::new(&graph, true).edges().len(), 2);
     }
 }

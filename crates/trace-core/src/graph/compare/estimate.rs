@@ -165,7 +165,15 @@ pub(super) fn decide(estimates: &[Option<Estimate>], level: f64) -> Vec<Option<D
                 let quantile = estimate.student().map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - uncovered / 2.0));
                 let (middle, half) = (estimate.b - estimate.a, quantile * estimate.error);
                 let (low, high) = (middle - half, middle + half);
-                Difference { a: estimate.a, b: estimate.b, low, high, p: estimate.p, q }
+                Difference {
+                    a: estimate.a,
+                    b: estimate.b,
+                    difference: estimate.b - estimate.a,
+                    low,
+                    high,
+                    p: estimate.p,
+                    q,
+                }
             })
         })
         .collect()

@@ -26,6 +26,9 @@
 mod estimate;
 
 use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
 
 use self::estimate::{Estimate, decide, edges_found, kept_share, mean_log_ratio, opportunities};
 use super::{PairRecord, PopulationGraph, PopulationRule};
@@ -53,12 +56,14 @@ impl Default for CompareRule {
 }
 
 /// One quantity in both graphs.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// In the first graph.
     pub a: f64,
     /// In the second.
     pub b: f64,
+    /// `b − a`.
+    pub difference: f64,
     /// Lower end of the interval of `b − a`.
     pub low: f64,
     /// Its upper end.
@@ -68,13 +73,6 @@ pub struct Difference {
     pub p: f64,
     /// The same corrected for the number of differences: the level at which this one would just be picked.
     pub q: f64,
-}
-
-impl Difference {
-    /// `b − a`.
-    pub fn difference(&self) -> f64 {
-        self.b - self.a
-    }
 }
 
 /// What became of an edge from the first graph to the second.
@@ -98,25 +96,60 @@ pub enum Change {
     Unknown,
 }
 
+impl Change {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Appears => "appears",
+            Self::Vanishes => "vanishes",
+            Self::Strengthens => "strengthens",
+            Self::Weakens => "weakens",
+            Self::MoreOften => "more often",
+            Self::LessOften => "less often",
+            Self::Same => "same",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Change {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 /// One type pair that is an edge of at least one of the graphs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairComparison<K> {
-    /// Cause and effect.
-    pub types: (K, K),
+    /// The causing type.
+    pub cause: K,
+    /// The caused type.
+    pub effect: K,
     /// What became of it.
     pub change: Change,
-    /// Whether it is an edge of the first graph and of the second.
-    pub kept: (bool, bool),
-    /// Opportunities in either.
-    pub opportunities: (u64, u64),
+    /// Whether it is an edge of the first graph.
+    pub kept_a: bool,
+    /// Whether it is an edge of the second.
+    pub kept_b: bool,
+    /// Opportunities in the first.
+    pub opportunities_a: u64,
+    /// Opportunities in the second.
+    pub opportunities_b: u64,
     /// Mean signed log ratio over opportunities; `None` where one of the graphs has too few.
     pub log_ratio: Option<Difference>,
     /// Share of opportunities that were kept; `None` likewise. It decides nothing.
     pub kept_share: Option<Difference>,
-    /// Edges a sequence, over all sequences; `None` where there are too few edges.
-    pub edges: Option<Difference>,
-    /// Opportunities a sequence, over all sequences: how often the effect follows the cause, whatever any model says.
-    pub follows: Option<Difference>,
+    /// Edges per sequence, over all sequences; `None` where there are too few edges.
+    pub edges_per_sequence: Option<Difference>,
+    /// Opportunities per sequence: how often the effect follows the cause, whatever any model says; `None` where a
+    /// graph has fewer than two sequences.
+    pub opportunities_per_sequence: Option<Difference>,
 }
 
 /// Two population graphs compared.
@@ -179,14 +212,24 @@ impl<K: Ord + Clone> Comparison<K> {
             .map(|(types, ((log_ratio, edges), (kept_share, follows)))| {
                 let (x, y) = of(&types);
                 let kept = (in_a.contains(&types), in_b.contains(&types));
-                let opportunities = (x.opportunities(), y.opportunities());
-                let change = change(kept, log_ratio.as_ref(), edges.as_ref(), rule.level);
-                PairComparison { types, change, kept, opportunities, log_ratio, kept_share, edges, follows }
+                PairComparison {
+                    change: change(kept, log_ratio.as_ref(), edges.as_ref(), rule.level),
+                    kept_a: kept.0,
+                    kept_b: kept.1,
+                    opportunities_a: x.opportunities(),
+                    opportunities_b: y.opportunities(),
+                    cause: types.0,
+                    effect: types.1,
+                    log_ratio,
+                    kept_share,
+                    edges_per_sequence: edges,
+                    opportunities_per_sequence: follows,
+                }
             })
             .collect();
         let size = |pair: &PairComparison<K>| {
-            let of = |quantity: &Option<Difference>| quantity.map_or(0.0, |quantity| quantity.difference().abs());
-            (of(&pair.log_ratio), of(&pair.edges))
+            let of = |quantity: &Option<Difference>| quantity.map_or(0.0, |quantity| quantity.difference.abs());
+            (of(&pair.log_ratio), of(&pair.edges_per_sequence))
         };
         pairs.sort_by(|x, y| {
             let ((x_ratio, x_edges), (y_ratio, y_edges)) = (size(x), size(y));
@@ -198,7 +241,7 @@ impl<K: Ord + Clone> Comparison<K> {
 
 fn change(kept: (bool, bool), log_ratio: Option<&Difference>, edges: Option<&Difference>, level: f64) -> Change {
     let picked = |quantity: Option<&Difference>| quantity.filter(|quantity| quantity.q <= level).copied();
-    let rises = |quantity: Difference| quantity.difference() > 0.0;
+    let rises = |quantity: Difference| quantity.difference > 0.0;
     match (picked(log_ratio).map(rises), picked(edges).map(rises)) {
         (Some(true), _) if !kept.0 => Change::Appears,
         (Some(false), _) if !kept.1 => Change::Vanishes,
@@ -302,7 +345,7 @@ mod tests {
         let often = |pair: u32| [0.4, 0.2, 0.4, 0.3, 0.1, 0.4, 0.4][pair as usize];
         let b = cohort(12, 300, 7, |pair| [2.0, 0.0, 3.0, 2.0, 2.0, 2.0, 2.0][pair as usize], often);
         let changes: Vec<(u32, Change)> =
-            Comparison::new(&a, &b, &rule).pairs.iter().map(|pair| (pair.types.0, pair.change)).collect();
+            Comparison::new(&a, &b, &rule).pairs.iter().map(|pair| (pair.cause, pair.change)).collect();
         let expected = [
             (5, Change::Appears),
             (1, Change::Vanishes),
@@ -314,7 +357,7 @@ mod tests {
         ];
         assert_eq!(changes, expected);
         let back: BTreeSet<(u32, Change)> =
-            Comparison::new(&b, &a, &rule).pairs.iter().map(|pair| (pair.types.0, pair.change)).collect();
+            Comparison::new(&b, &a, &rule).pairs.iter().map(|pair| (pair.cause, pair.change)).collect();
         assert!(back.contains(&(5, Change::Vanishes)) && back.contains(&(4, Change::MoreOften)));
         // A margin that the differences do not exceed takes them back.
         let wide = Comparison::new(&a, &b, &CompareRule { margin: 3.0, ..rule });
@@ -327,9 +370,9 @@ mod tests {
         let mut b = cohort(4, 100, 2, |_| 3.0, |_| 0.5);
         b.pairs.remove(&(1, 1));
         let comparison = Comparison::new(&a, &b, &CompareRule::default());
-        let gone = comparison.pairs.iter().find(|pair| pair.types.0 == 1).unwrap();
-        assert_eq!((gone.change, gone.log_ratio, gone.opportunities.1), (Change::Vanishes, None, 0));
-        let edges = gone.edges.unwrap();
+        let gone = comparison.pairs.iter().find(|pair| pair.cause == 1).unwrap();
+        assert_eq!((gone.change, gone.log_ratio, gone.opportunities_b), (Change::Vanishes, None, 0));
+        let edges = gone.edges_per_sequence.unwrap();
         assert!(edges.high < 0.0 && edges.b == 0.0 && edges.q < 1e-6);
     }
 
@@ -342,7 +385,9 @@ mod tests {
             let b = cohort(100 + seed, 60, 30, |pair| 2.0 + 3.0 * more(pair), |pair| 0.5 + more(pair));
             let comparison = Comparison::new(&a, &b, &CompareRule::default());
             for pair in &comparison.pairs {
-                for value in [pair.log_ratio, pair.edges].into_iter().flatten().filter(|value| value.q <= 0.05) {
+                for value in
+                    [pair.log_ratio, pair.edges_per_sequence].into_iter().flatten().filter(|value| value.q <= 0.05)
+                {
                     assert!(value.low > 0.0 || value.high < 0.0, "{value:?}");
                     picked += 1;
                 }
@@ -361,9 +406,10 @@ mod tests {
         let rule = CompareRule::default();
         let (known, unknown) = (Comparison::new(&a, &b, &rule), Comparison::new(&strip(a), &strip(b), &rule));
         for pair in &known.pairs {
-            let other = unknown.pairs.iter().find(|other| other.types == pair.types).unwrap();
+            let other =
+                unknown.pairs.iter().find(|other| (other.cause, other.effect) == (pair.cause, pair.effect)).unwrap();
             let (x, y) = (pair.log_ratio.unwrap(), other.log_ratio.unwrap());
-            assert!(x.p <= y.p && x.difference() == y.difference(), "{x:?} {y:?}");
+            assert!(x.p <= y.p && x.difference == y.difference, "{x:?} {y:?}");
         }
     }
 }
