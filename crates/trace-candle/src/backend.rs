@@ -1,4 +1,4 @@
-//! Which device to compute on.
+//! The device to compute on.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors.
 
 /// Why a network could not be built, run or trained.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum Error {
         /// The shape it should have.
         expected: Vec<usize>,
     },
-    /// A tensor has another shape than the architecture needs.
+    /// A tensor does not have the shape that the architecture needs.
     #[error("tensor {tensor}: expected shape {expected:?}, found {found:?}")]
     Shape {
         /// Its name.
@@ -38,7 +38,7 @@ pub enum Error {
         /// The name.
         tensor: String,
     },
-    /// A size of an architecture, or a setting, is out of its range or does not go with another one.
+    /// A size of an architecture, or a setting, is out of range or conflicts with another one.
     #[error("{name}: {reason}")]
     Setting {
         /// The field's name.
@@ -49,9 +49,9 @@ pub enum Error {
     /// This build cannot use that kind of device.
     #[error("{backend}: this build has no support for it; build with the cargo feature `{feature}`")]
     Feature {
-        /// The device asked for.
+        /// The requested device.
         backend: String,
-        /// The feature that brings it.
+        /// The feature that it needs.
         feature: &'static str,
     },
     /// A string names no device.
@@ -60,12 +60,12 @@ pub enum Error {
     /// The device exists in this build but cannot be opened.
     #[error("{backend}: {source}")]
     Device {
-        /// The device asked for.
+        /// The requested device.
         backend: String,
-        /// What the driver says.
+        /// The error of the driver.
         source: Box<candle_core::Error>,
     },
-    /// A batch holds nothing to learn from or to predict.
+    /// A batch has nothing to predict.
     #[error("the batch has no target")]
     EmptyBatch,
     /// A sequence is longer than the network can read.
@@ -73,18 +73,18 @@ pub enum Error {
     TooLong {
         /// The number of tokens.
         length: usize,
-        /// The most it reads.
+        /// The maximum number of tokens.
         limit: usize,
     },
-    /// The loss or its gradient is infinite or not a number; the weights were left as they were.
+    /// The loss or its gradient is infinite or not a number; the weights are unchanged.
     #[error("training diverged: loss {loss}, gradient norm {gradient_norm}; the weights are those before this step")]
     Diverged {
         /// The loss of the batch.
         loss: f64,
-        /// The norm of all gradients together.
+        /// The norm of the whole gradient.
         gradient_norm: f64,
     },
-    /// The thread that works through a long computation could not be started.
+    /// The thread for a long computation could not be started.
     #[error("no thread for the backward pass: {0}")]
     Thread(#[from] std::io::Error),
     /// An operation failed.

@@ -3,12 +3,12 @@
 //! Radford et al., *Language Models are Unsupervised Multitask Learners*, 2019. Each layer:
 //!
 //! ```text
-//! q, k, v = LayerNorm(x) Wa + ba          the three side by side in one matrix
+//! q, k, v = LayerNorm(x) Wa + ba          side by side in one matrix
 //! x ← x + attention(q, k, v) Wp + bp
 //! x ← x + gelu(LayerNorm(x) Wf + bf) Wo + bo
 //! ```
 //!
-//! before the first of which `x = E[token] + P[position]`, and after the last the logits are `LayerNorm(x) Eᵀ`.
+//! Before the first layer `x = E[token] + P[position]`; after the last layer the logits are `LayerNorm(x) Eᵀ`.
 //!
 //! Shapes: tokens `[B, T]`; x `[B, T, d]`; q, k, v `[B, H, T, d/H]`; logits `[B, T, V]`. Weights, as Hugging Face
 //! names and lays them out (its `Conv1D` is `[in, out]`):
@@ -29,23 +29,23 @@ use candle_core::{D, Tensor};
 use crate::layers::{attention, embed, gelu_tanh, layer_norm, linear, project, split_heads};
 use crate::{Error, Network, Weights};
 
-/// The sizes of a GPT-2 network.
+/// The configuration of a GPT-2 network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// V: the number of tokens, special ones included.
-    pub vocabulary: usize,
-    /// P: the number of positions, the most tokens it reads.
+    /// V: the number of tokens, including special ones.
+    pub vocab_size: usize,
+    /// P: the number of positions, which limits the number of tokens.
     pub positions: usize,
-    /// d: the numbers a token is made of.
-    pub width: usize,
+    /// d: the size of hidden states.
+    pub hidden_size: usize,
     /// The number of layers.
     pub layers: usize,
     /// H: the number of heads; divides d.
     pub heads: usize,
-    /// f: the width of the feed-forward layers, 4 d in the paper.
-    pub feed_forward: usize,
+    /// f: the size of the feed-forward layers, 4 d in the paper.
+    pub intermediate_size: usize,
     /// ε of the norms.
-    pub norm_eps: f64,
+    pub layer_norm_eps: f64,
 }
 
 /// A GPT-2 network.
@@ -94,8 +94,8 @@ struct Norm {
 
 impl Norm {
     fn new(weights: &Weights, name: &str, config: &Config) -> Result<Self, Error> {
-        let get = |part: &str| weights.get(&format!("transformer.{name}.{part}"), &[config.width]);
-        Ok(Self { weight: get("weight")?, bias: get("bias")?, eps: config.norm_eps })
+        let get = |part: &str| weights.get(&format!("transformer.{name}.{part}"), &[config.hidden_size]);
+        Ok(Self { weight: get("weight")?, bias: get("bias")?, eps: config.layer_norm_eps })
     }
 
     fn apply(&self, x: &Tensor) -> Result<Tensor, Error> {
@@ -106,11 +106,11 @@ impl Norm {
 impl Gpt2 {
     /// Takes the network's tensors from `weights`.
     pub fn new(config: &Config, weights: &Weights) -> Result<Self, Error> {
-        if config.heads == 0 || !config.width.is_multiple_of(config.heads) {
-            let reason = format!("{} do not divide a width of {}", config.heads, config.width);
+        if config.heads == 0 || !config.hidden_size.is_multiple_of(config.heads) {
+            let reason = format!("{} do not divide a width of {}", config.heads, config.hidden_size);
             return Err(Error::setting("heads", reason));
         }
-        let (d, f) = (config.width, config.feed_forward);
+        let (d, f) = (config.hidden_size, config.intermediate_size);
         let mut layers = Vec::with_capacity(config.layers);
         for i in 0..config.layers {
             let affine = |name: &str, from, to| Affine::new(weights, &format!("h.{i}.{name}"), from, to);
@@ -123,7 +123,7 @@ impl Gpt2 {
                 contract: affine("mlp.c_proj", f, d)?,
             });
         }
-        let tokens = weights.get("transformer.wte.weight", &[config.vocabulary, d])?;
+        let tokens = weights.get("transformer.wte.weight", &[config.vocab_size, d])?;
         let positions = weights.get("transformer.wpe.weight", &[config.positions, d])?;
         let norm = Norm::new(weights, "ln_f", config)?;
         Ok(Self { config: config.clone(), tokens, positions, layers, norm })
@@ -148,8 +148,8 @@ impl Network for Gpt2 {
         linear(hidden, &self.tokens)
     }
 
-    fn vocabulary_size(&self) -> usize {
-        self.config.vocabulary
+    fn vocab_size(&self) -> usize {
+        self.config.vocab_size
     }
 
     fn max_tokens(&self) -> Option<usize> {

@@ -1,7 +1,7 @@
 //! GRU: a gated recurrent network.
 //!
 //! Cho et al., *Learning Phrase Representations using RNN Encoder–Decoder*, 2014, in the variant of cuDNN and
-//! PyTorch, which resets after the product with the old state:
+//! PyTorch, which applies the reset gate after the product with the old state:
 //!
 //! ```text
 //! r = σ(x Wirᵀ + bir + h Whrᵀ + bhr)
@@ -10,7 +10,8 @@
 //! h ← (1 − z) ⊙ n + z ⊙ h
 //! ```
 //!
-//! Each layer's states are the next one's inputs; the last one's, RMS-normed, go to the head.
+//! The states of each layer are the inputs of the next layer; the states of the last layer, after an RMS norm, are the
+//! inputs of the head.
 //!
 //! Shapes: tokens `[B, T]`; x, h, r, z, n `[B, d]` for each token; logits `[B, T, V]`. Weights, as PyTorch names and
 //! lays them out (`[out, in]`, gates in the order r, z, n):
@@ -29,13 +30,13 @@ use crate::layers::{linear, sigmoid, steps};
 use crate::recurrent::{Cell, Recurrent};
 use crate::{Error, Network, Weights};
 
-/// The sizes of a GRU network.
+/// The configuration of a GRU network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// V: the number of tokens, special ones included.
-    pub vocabulary: usize,
-    /// d: the numbers a token, and a state, is made of.
-    pub width: usize,
+    /// V: the number of tokens, including special ones.
+    pub vocab_size: usize,
+    /// d: the size of hidden states.
+    pub hidden_size: usize,
     /// The number of layers.
     pub layers: usize,
 }
@@ -47,7 +48,7 @@ pub struct Gru(Recurrent);
 impl Gru {
     /// Takes the network's tensors from `weights`.
     pub fn new(config: &Config, weights: &Weights) -> Result<Self, Error> {
-        Ok(Self(Recurrent::new(config.vocabulary, config.width, config.layers, 3, weights)?))
+        Ok(Self(Recurrent::new(config.vocab_size, config.hidden_size, config.layers, 3, weights)?))
     }
 }
 
@@ -60,8 +61,8 @@ impl Network for Gru {
         self.0.head(hidden)
     }
 
-    fn vocabulary_size(&self) -> usize {
-        self.0.vocabulary
+    fn vocab_size(&self) -> usize {
+        self.0.vocab_size
     }
 }
 

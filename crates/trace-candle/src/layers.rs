@@ -1,7 +1,7 @@
-//! The operations that the networks share, each composed of ones that candle can differentiate.
+//! The operations that the networks share, composed of operations that candle can differentiate.
 //!
-//! Candle has fused versions of several of them (softmax over the last dimension, RMSNorm, rotary embedding) without
-//! a backward pass; none of these is used. Shapes: B sequences, T tokens, d numbers a token, H heads of width w.
+//! Candle has fused versions of several of them (softmax over the last dimension, RMSNorm, rotary embedding) without a
+//! backward pass; these are not used. Shapes: B sequences, T tokens, d numbers per token, H heads of size w.
 
 use candle_core::{D, DType, Device, Tensor};
 
@@ -37,9 +37,9 @@ pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor, 
 
 /// Layer norm (Ba, Kiros & Hinton, 2016): `(x − mean) / √(var + ε) ⊙ w + b` over the last dimension.
 pub(crate) fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f64) -> Result<Tensor, Error> {
-    let centred = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
-    let size = (centred.sqr()?.mean_keepdim(D::Minus1)? + eps)?.sqrt()?;
-    Ok(centred.broadcast_div(&size)?.broadcast_mul(weight)?.broadcast_add(bias)?)
+    let centered = x.broadcast_sub(&x.mean_keepdim(D::Minus1)?)?;
+    let size = (centered.sqr()?.mean_keepdim(D::Minus1)? + eps)?.sqrt()?;
+    Ok(centered.broadcast_div(&size)?.broadcast_mul(weight)?.broadcast_add(bias)?)
 }
 
 /// `softmax(x)` over the last dimension.
@@ -54,16 +54,16 @@ pub(crate) fn log_softmax(x: &Tensor) -> Result<Tensor, Error> {
     Ok(shifted.broadcast_sub(&shifted.exp()?.sum_keepdim(D::Minus1)?.log()?)?)
 }
 
-/// `1 / (1 + e^−x)`, by way of tanh, whose gradient has no overflow.
+/// `1 / (1 + e^−x)`, computed by tanh, whose gradient does not overflow.
 pub(crate) fn sigmoid(x: &Tensor) -> Result<Tensor, Error> {
     Ok((x * 0.5)?.tanh()?.affine(0.5, 0.5)?)
 }
 
 /// `log(1 + e^x) = max(x, 0) + log1p(e^−|x|)`.
 ///
-/// Small results matter – they are Mamba's step sizes – and would lose their digits in `1 + u`. The value therefore
-/// comes from `log1p(u) = u · log(w) / (w − 1)` with `w = 1 + u` as rounded (Goldberg, 1991), and the gradient, whose
-/// own rounding is harmless, from `log(w)`.
+/// Small results matter, because they are the step sizes of Mamba, and they would lose precision in `1 + u`. The value
+/// therefore comes from `log1p(u) = u · log(w) / (w − 1)` with the rounded `w = 1 + u` (Goldberg, 1991), and the
+/// gradient, whose rounding error is harmless, from `log(w)`.
 pub(crate) fn softplus(x: &Tensor) -> Result<Tensor, Error> {
     let u = x.abs()?.neg()?.exp()?;
     let w = (&u + 1.0)?;
@@ -92,7 +92,7 @@ pub(crate) fn split_heads(x: &Tensor, heads: usize) -> Result<Tensor, Error> {
 
 /// Causal scaled dot-product attention (Vaswani et al., 2017): `softmax(q kᵀ / √w + mask) v`.
 ///
-/// `q`, `k` and `v` are `[B, H, T, w]`; the heads' answers come side by side, `[B, T, H·w]`.
+/// `q`, `k` and `v` are `[B, H, T, w]`; the outputs of the heads are concatenated, `[B, T, H·w]`.
 pub(crate) fn attention(q: &Tensor, k: &Tensor, v: &Tensor) -> Result<Tensor, Error> {
     let (batch, heads, length, width) = q.dims4()?;
     let scores = (q.matmul(&k.t()?)? * (width as f64).sqrt().recip())?;
@@ -110,8 +110,8 @@ fn causal_mask(length: usize, dtype: DType, device: &Device) -> Result<Tensor, E
 
 /// The slices of a tensor `[B, T, …]` along time: T tensors `[B, …]`.
 ///
-/// The backward pass of a slice writes a whole tensor of zeros around it. Halving the tensor again and again instead
-/// of cutting every slice from the whole makes that T log T numbers in place of T².
+/// The backward pass of a slice writes a whole tensor of zeros around it. Halving the tensor recursively, instead of
+/// cutting every slice from the whole, reduces that from T² to T log T numbers.
 pub(crate) fn steps(x: &Tensor) -> Result<Vec<Tensor>, Error> {
     fn halve(x: &Tensor, out: &mut Vec<Tensor>) -> Result<(), Error> {
         match x.dim(1)? {

@@ -1,9 +1,9 @@
 //! The backbones of TRACE as composed [candle](candle_core) operations.
 //!
-//! Slow and obvious, for two uses: they run on GPUs (features `cuda` and `metal`), in training and in discovery; and
-//! they are the reference that faster kernels are tested against, logits and gradients alike. Nothing here is fused:
-//! every operation has a backward pass, and in 64-bit floats ([`Weights::to_dtype`]) the gradients agree with
-//! differences of the loss to the last digits these have.
+//! Simple and slow code with two uses: it runs training and discovery on GPUs (features `cuda` and `metal`), and it is
+//! the reference for the logits and gradients of the faster kernels. No operation is fused: every operation has a
+//! backward pass, and in 64-bit floats ([`Weights::to_dtype`]) the gradients agree with finite differences of the loss
+//! as far as these are accurate.
 //!
 //! ```
 //! use candle_core::Device;
@@ -25,7 +25,7 @@
 //!     ],
 //!     &Device::Cpu,
 //! )?;
-//! let architecture = Architecture::Gru(gru::Config { vocabulary: 3, width: 2, layers: 1 });
+//! let architecture = Architecture::Gru(gru::Config { vocab_size: 3, hidden_size: 2, layers: 1 });
 //! let mut trainer = Trainer::new(architecture.network(&weights)?, &weights, TrainerSettings::default())?;
 //! let batch = Batch::new(&[vec![0, 1, 0, 1], vec![1, 0]], Some(2), &Device::Cpu)?;
 //! let first = trainer.step(&batch, 0.05)?;
@@ -33,6 +33,7 @@
 //! assert!(second.loss < first.loss);
 //! # Ok::<(), trace_candle::Error>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod backend;
 mod error;

@@ -32,29 +32,29 @@ use candle_core::{D, DType, Device, Tensor};
 use crate::layers::{attention, embed, linear, rms_norm, split_heads};
 use crate::{Error, Network, Weights};
 
-/// The sizes of a LLaMA network.
+/// The configuration of a LLaMA network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// V: the number of tokens, special ones included.
-    pub vocabulary: usize,
-    /// d: the numbers a token is made of.
-    pub width: usize,
+    /// V: the number of tokens, including special ones.
+    pub vocab_size: usize,
+    /// d: the size of hidden states.
+    pub hidden_size: usize,
     /// The number of layers.
     pub layers: usize,
     /// H: the number of query heads.
     pub heads: usize,
     /// G: the number of key-value heads; divides H.
-    pub kv_heads: usize,
-    /// w: the width of a head; even.
-    pub head_width: usize,
-    /// f: the width of the feed-forward layers.
-    pub feed_forward: usize,
+    pub num_key_value_heads: usize,
+    /// w: the size of a head; even.
+    pub head_dim: usize,
+    /// f: the size of the feed-forward layers.
+    pub intermediate_size: usize,
     /// The base of the rotary angles.
     pub rope_theta: f64,
     /// ε of the norms.
-    pub norm_eps: f64,
-    /// Whether the embedding also is the head.
-    pub tied: bool,
+    pub rms_norm_eps: f64,
+    /// Whether the head shares the embedding table.
+    pub tie_word_embeddings: bool,
 }
 
 /// A LLaMA network.
@@ -83,15 +83,16 @@ struct Layer {
 impl Llama {
     /// Takes the network's tensors from `weights`.
     pub fn new(config: &Config, weights: &Weights) -> Result<Self, Error> {
-        if config.kv_heads == 0 || !config.heads.is_multiple_of(config.kv_heads) {
-            let reason = format!("{} heads cannot share {} key-value heads evenly", config.heads, config.kv_heads);
-            return Err(Error::setting("kv_heads", reason));
+        if config.num_key_value_heads == 0 || !config.heads.is_multiple_of(config.num_key_value_heads) {
+            let reason =
+                format!("{} heads cannot share {} key-value heads evenly", config.heads, config.num_key_value_heads);
+            return Err(Error::setting("num_key_value_heads", reason));
         }
-        if !config.head_width.is_multiple_of(2) {
-            return Err(Error::setting("head_width", format!("{} is odd; rotation needs pairs", config.head_width)));
+        if !config.head_dim.is_multiple_of(2) {
+            return Err(Error::setting("head_dim", format!("{} is odd; rotation needs pairs", config.head_dim)));
         }
-        let (tokens, d, f) = (config.vocabulary, config.width, config.feed_forward);
-        let (queries, keys) = (config.heads * config.head_width, config.kv_heads * config.head_width);
+        let (tokens, d, f) = (config.vocab_size, config.hidden_size, config.intermediate_size);
+        let (queries, keys) = (config.heads * config.head_dim, config.num_key_value_heads * config.head_dim);
         let mut layers = Vec::with_capacity(config.layers);
         for i in 0..config.layers {
             let get = |name: &str, shape: &[usize]| weights.get(&format!("model.layers.{i}.{name}.weight"), shape);
@@ -109,14 +110,15 @@ impl Llama {
         }
         let embedding = weights.get("model.embed_tokens.weight", &[tokens, d])?;
         let norm = weights.get("model.norm.weight", &[d])?;
-        let head = if config.tied { embedding.clone() } else { weights.get("lm_head.weight", &[tokens, d])? };
+        let head =
+            if config.tie_word_embeddings { embedding.clone() } else { weights.get("lm_head.weight", &[tokens, d])? };
         Ok(Self { config: config.clone(), embedding, layers, norm, head })
     }
 }
 
 impl Network for Llama {
     fn hidden(&self, tokens: &Tensor) -> Result<Tensor, Error> {
-        let eps = self.config.norm_eps;
+        let eps = self.config.rms_norm_eps;
         let mut x = embed(&self.embedding, tokens)?;
         let rotation = Rotation::new(&self.config, tokens.dim(1)?, x.dtype(), x.device())?;
         for layer in &self.layers {
@@ -130,16 +132,16 @@ impl Network for Llama {
         linear(hidden, &self.head)
     }
 
-    fn vocabulary_size(&self) -> usize {
-        self.config.vocabulary
+    fn vocab_size(&self) -> usize {
+        self.config.vocab_size
     }
 }
 
 impl Layer {
     fn attend(&self, x: &Tensor, config: &Config, rotation: &Rotation) -> Result<Tensor, Error> {
         let q = split_heads(&linear(x, &self.query)?, config.heads)?;
-        let k = split_heads(&linear(x, &self.key)?, config.kv_heads)?;
-        let v = split_heads(&linear(x, &self.value)?, config.kv_heads)?;
+        let k = split_heads(&linear(x, &self.key)?, config.num_key_value_heads)?;
+        let v = split_heads(&linear(x, &self.value)?, config.num_key_value_heads)?;
         let (q, k) = (rotation.rotate(&q)?, rotation.rotate(&k)?);
         let (k, v) = (share_heads(&k, config.heads)?, share_heads(&v, config.heads)?);
         linear(&attention(&q, &k, &v)?, &self.output)
@@ -151,15 +153,15 @@ impl Layer {
     }
 }
 
-/// `[B, G, T, w]` as `[B, H, T, w]`: each key-value head `H/G` times in a row.
+/// `[B, G, T, w]` as `[B, H, T, w]`: each key-value head is repeated `H/G` times.
 fn share_heads(x: &Tensor, heads: usize) -> Result<Tensor, Error> {
     let (batch, groups, length, width) = x.dims4()?;
     let shared = x.unsqueeze(2)?.broadcast_as((batch, groups, heads / groups, length, width))?;
     Ok(shared.reshape((batch, heads, length, width))?)
 }
 
-/// The rotary angles of all positions: number `i` and number `i + w/2` of a head make a pair, which position `t`
-/// turns by `t · θ^(−2i/w)` (the `rotate_half` layout of Hugging Face).
+/// The rotary angles of all positions: numbers `i` and `i + w/2` of a head are a pair, which is rotated by
+/// `t · θ^(−2i/w)` at position `t` (the `rotate_half` layout of Hugging Face).
 struct Rotation {
     cos: Tensor, // [T, w/2]
     sin: Tensor,
@@ -167,10 +169,10 @@ struct Rotation {
 
 impl Rotation {
     fn new(config: &Config, length: usize, dtype: DType, device: &Device) -> Result<Self, Error> {
-        let half = config.head_width / 2;
+        let half = config.head_dim / 2;
         let table = |of: fn(f64) -> f64| -> Result<Tensor, Error> {
             let angle =
-                |t: usize, i: usize| t as f64 * config.rope_theta.powf(-2.0 * i as f64 / config.head_width as f64);
+                |t: usize, i: usize| t as f64 * config.rope_theta.powf(-2.0 * i as f64 / config.head_dim as f64);
             let values: Vec<f64> =
                 (0..length).flat_map(|t| (0..half).map(move |i| (t, i))).map(|(t, i)| of(angle(t, i))).collect();
             // Rounded on the CPU: not every device has 64-bit floats.

@@ -11,7 +11,8 @@
 //! h ← o ⊙ tanh(c)
 //! ```
 //!
-//! Each layer's states are the next one's inputs; the last one's, RMS-normed, go to the head.
+//! The states of each layer are the inputs of the next layer; the states of the last layer, after an RMS norm, are the
+//! inputs of the head.
 //!
 //! Shapes: tokens `[B, T]`; x, h, c and the gates `[B, d]` for each token; logits `[B, T, V]`. Weights, as PyTorch
 //! names and lays them out (`[out, in]`, gates in the order i, f, g, o):
@@ -30,13 +31,13 @@ use crate::layers::{linear, sigmoid, steps};
 use crate::recurrent::{Cell, Recurrent};
 use crate::{Error, Network, Weights};
 
-/// The sizes of an LSTM network.
+/// The configuration of an LSTM network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// V: the number of tokens, special ones included.
-    pub vocabulary: usize,
-    /// d: the numbers a token, and a state, is made of.
-    pub width: usize,
+    /// V: the number of tokens, including special ones.
+    pub vocab_size: usize,
+    /// d: the size of hidden states.
+    pub hidden_size: usize,
     /// The number of layers.
     pub layers: usize,
 }
@@ -48,7 +49,7 @@ pub struct Lstm(Recurrent);
 impl Lstm {
     /// Takes the network's tensors from `weights`.
     pub fn new(config: &Config, weights: &Weights) -> Result<Self, Error> {
-        Ok(Self(Recurrent::new(config.vocabulary, config.width, config.layers, 4, weights)?))
+        Ok(Self(Recurrent::new(config.vocab_size, config.hidden_size, config.layers, 4, weights)?))
     }
 }
 
@@ -61,8 +62,8 @@ impl Network for Lstm {
         self.0.head(hidden)
     }
 
-    fn vocabulary_size(&self) -> usize {
-        self.0.vocabulary
+    fn vocab_size(&self) -> usize {
+        self.0.vocab_size
     }
 }
 

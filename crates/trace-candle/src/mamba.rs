@@ -34,27 +34,27 @@ use candle_core::{D, Tensor};
 use crate::layers::{embed, linear, rms_norm, softplus, steps};
 use crate::{Error, Network, Weights};
 
-/// The sizes of a Mamba network.
+/// The configuration of a Mamba network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// V: the number of tokens, special ones included.
-    pub vocabulary: usize,
-    /// d: the numbers a token is made of.
-    pub width: usize,
+    /// V: the number of tokens, including special ones.
+    pub vocab_size: usize,
+    /// d: the size of hidden states.
+    pub hidden_size: usize,
     /// The number of layers.
     pub layers: usize,
     /// e: the number of channels, 2 d in the paper.
-    pub inner: usize,
+    pub intermediate_size: usize,
     /// n: the size of each channel's state.
-    pub state: usize,
+    pub state_size: usize,
     /// K: the taps of the convolution.
-    pub kernel: usize,
+    pub conv_kernel: usize,
     /// r: the rank of the step sizes, d / 16 in the paper.
-    pub rank: usize,
+    pub time_step_rank: usize,
     /// ε of the norms.
-    pub norm_eps: f64,
-    /// Whether the embedding also is the head.
-    pub tied: bool,
+    pub rms_norm_eps: f64,
+    /// Whether the head shares the embedding table.
+    pub tie_word_embeddings: bool,
 }
 
 /// A Mamba network.
@@ -84,18 +84,18 @@ struct Layer {
 impl Mamba {
     /// Takes the network's tensors from `weights`.
     pub fn new(config: &Config, weights: &Weights) -> Result<Self, Error> {
-        if config.kernel == 0 {
-            return Err(Error::setting("kernel", "a convolution needs at least one tap"));
+        if config.conv_kernel == 0 {
+            return Err(Error::setting("conv_kernel", "a convolution needs at least one tap"));
         }
-        let (tokens, d, e) = (config.vocabulary, config.width, config.inner);
-        let (n, r) = (config.state, config.rank);
+        let (tokens, d, e) = (config.vocab_size, config.hidden_size, config.intermediate_size);
+        let (n, r) = (config.state_size, config.time_step_rank);
         let mut layers = Vec::with_capacity(config.layers);
         for i in 0..config.layers {
             let get = |name: &str, shape: &[usize]| weights.get(&format!("backbone.layers.{i}.{name}"), shape);
             layers.push(Layer {
                 norm: get("norm.weight", &[d])?,
                 input: get("mixer.in_proj.weight", &[2 * e, d])?,
-                filter: get("mixer.conv1d.weight", &[e, 1, config.kernel])?,
+                filter: get("mixer.conv1d.weight", &[e, 1, config.conv_kernel])?,
                 filter_bias: get("mixer.conv1d.bias", &[e])?,
                 select: get("mixer.x_proj.weight", &[r + 2 * n, e])?,
                 step: get("mixer.dt_proj.weight", &[e, r])?,
@@ -107,14 +107,15 @@ impl Mamba {
         }
         let embedding = weights.get("backbone.embeddings.weight", &[tokens, d])?;
         let norm = weights.get("backbone.norm_f.weight", &[d])?;
-        let head = if config.tied { embedding.clone() } else { weights.get("lm_head.weight", &[tokens, d])? };
+        let head =
+            if config.tie_word_embeddings { embedding.clone() } else { weights.get("lm_head.weight", &[tokens, d])? };
         Ok(Self { config: config.clone(), embedding, layers, norm, head })
     }
 }
 
 impl Network for Mamba {
     fn hidden(&self, tokens: &Tensor) -> Result<Tensor, Error> {
-        let eps = self.config.norm_eps;
+        let eps = self.config.rms_norm_eps;
         let mut x = embed(&self.embedding, tokens)?;
         for layer in &self.layers {
             x = (&x + layer.mix(&rms_norm(&x, &layer.norm, eps)?, &self.config)?)?;
@@ -126,14 +127,14 @@ impl Network for Mamba {
         linear(hidden, &self.head)
     }
 
-    fn vocabulary_size(&self) -> usize {
-        self.config.vocabulary
+    fn vocab_size(&self) -> usize {
+        self.config.vocab_size
     }
 }
 
 impl Layer {
     fn mix(&self, x: &Tensor, config: &Config) -> Result<Tensor, Error> {
-        let (e, n, r) = (config.inner, config.state, config.rank);
+        let (e, n, r) = (config.intermediate_size, config.state_size, config.time_step_rank);
         let both = linear(x, &self.input)?;
         let (u, z) = (both.narrow(D::Minus1, 0, e)?, both.narrow(D::Minus1, e, e)?);
         let u = self.convolve(&u)?.silu()?;

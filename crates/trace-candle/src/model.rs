@@ -3,23 +3,22 @@
 use std::ops::Range;
 
 use candle_core::{D, DType, Device, Tensor};
-use trace_core::numerics::normalise;
+use trace_core::numerics::normalize;
 use trace_core::theory::Fitness;
 use trace_core::{DensityModel, EventId, ModelError};
 
 use crate::{Architecture, Error, Network, Weights};
 
-/// How the tokens of a network relate to events: tokens `0 .. events` are the event types, those after them are
-/// special.
+/// How the tokens of a network relate to events: tokens `0 .. events` are the event types, later tokens are special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tokens {
     /// The number of event types.
     pub events: usize,
-    /// The token that every sequence begins with, if it has one. Without it the first event has no probability.
+    /// The token that every sequence begins with, if there is one. Without it the first event has no probability.
     pub begin: Option<u32>,
 }
 
-/// A network that answers discovery's questions by plain forward passes, on any device.
+/// A network as a density model, by plain forward passes on any device.
 pub struct CandleModel {
     backbone: &'static str,
     network: Box<dyn Network>,
@@ -29,15 +28,15 @@ pub struct CandleModel {
     frequencies: Option<Vec<f64>>,
 }
 
-/// The most tokens in one pass, and the most pairs of tokens, which is what attention takes memory for.
+/// The maximum number of tokens in one pass, and of pairs of tokens, which determine the memory of attention.
 const TOKENS_TOGETHER: usize = 1 << 14;
 const PAIRS_TOGETHER: usize = 1 << 22;
 
 impl CandleModel {
-    /// A model that shares these weights, on the device that they are on.
+    /// A model that shares these weights, on the same device.
     pub fn new(architecture: &Architecture, weights: &Weights, tokens: Tokens) -> Result<Self, Error> {
         let network = architecture.network(&weights.frozen())?;
-        let size = network.vocabulary_size();
+        let size = network.vocab_size();
         if tokens.events == 0 || tokens.events > size {
             let reason = format!("{} do not go with a network of {size} tokens", tokens.events);
             return Err(Error::setting("events", reason));
@@ -49,13 +48,13 @@ impl CandleModel {
         Ok(Self { backbone, network, device, tokens, fitness: Fitness::default(), frequencies: None })
     }
 
-    /// Tells how well the model predicts.
+    /// Sets how well the model predicts.
     #[must_use]
     pub fn with_fitness(self, fitness: Fitness) -> Self {
         Self { fitness, ..self }
     }
 
-    /// Tells how often each event type occurred in training.
+    /// Sets how often each event type occurred in training.
     pub fn with_frequencies(self, frequencies: Vec<f64>) -> Result<Self, Error> {
         if frequencies.len() != self.tokens.events {
             let reason = format!("{} of them for {} event types", frequencies.len(), self.tokens.events);
@@ -64,7 +63,7 @@ impl CandleModel {
         Ok(Self { frequencies: Some(frequencies), ..self })
     }
 
-    /// The rows of a batch of sequences, which reach to `positions.end − 1` each.
+    /// Computes the rows of a batch of sequences, each of which reaches at least to `positions.end − 1`.
     fn rows(&self, sequences: &[&[EventId]], positions: Range<usize>, rows: &mut [f64]) -> Result<(), Error> {
         let begin = usize::from(self.tokens.begin.is_some());
         let seen = positions.end - 1; // events that some row depends on
@@ -79,7 +78,7 @@ impl CandleModel {
         // Widened on the CPU: not every device has 64-bit floats.
         let logits = logits.to_device(&Device::Cpu)?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
         rows.copy_from_slice(&logits);
-        rows.chunks_exact_mut(self.tokens.events).for_each(normalise);
+        rows.chunks_exact_mut(self.tokens.events).for_each(normalize);
         Ok(())
     }
 
@@ -128,7 +127,7 @@ impl DensityModel for CandleModel {
     }
 
     fn max_length(&self) -> Option<usize> {
-        // The last event is predicted and not read.
+        // The last event is predicted but not read.
         self.network.max_tokens().map(|most| most + usize::from(self.tokens.begin.is_none()))
     }
 

@@ -1,4 +1,4 @@
-//! What all networks can do, their loss and its gradients.
+//! The interface of all networks, their loss and its gradients.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -12,28 +12,28 @@ use crate::{Error, Weights, gpt2, gru, llama, lstm, mamba};
 
 /// An autoregressive network: tokens in, logits of each next token out.
 pub trait Network: Send + Sync {
-    /// What the network makes of tokens `[B, T]` (`u32`), before the head: `[B, T, d]`. Number `t` depends on tokens
-    /// `0 ..= t` only.
+    /// The hidden states `[B, T, d]` of tokens `[B, T]` (`u32`), before the head. State `t` depends only on tokens
+    /// `0 ..= t`.
     fn hidden(&self, tokens: &Tensor) -> Result<Tensor, Error>;
 
     /// Logits `[…, V]` of hidden states `[…, d]`.
     fn head(&self, hidden: &Tensor) -> Result<Tensor, Error>;
 
-    /// Logits `[B, T, V]` of tokens `[B, T]` (`u32`): row `t` is about token `t + 1`.
+    /// Logits `[B, T, V]` of tokens `[B, T]` (`u32`): row `t` predicts token `t + 1`.
     fn logits(&self, tokens: &Tensor) -> Result<Tensor, Error> {
         self.head(&self.hidden(tokens)?)
     }
 
-    /// V: the number of tokens, special ones included.
-    fn vocabulary_size(&self) -> usize;
+    /// V: the number of tokens, including special ones.
+    fn vocab_size(&self) -> usize;
 
-    /// The most tokens the network reads, if it has a limit.
+    /// The maximum number of tokens that the network reads, if it has a limit.
     fn max_tokens(&self) -> Option<usize> {
         None
     }
 }
 
-/// Any of the architectures, with its sizes.
+/// An architecture with its configuration.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Architecture {
@@ -76,9 +76,8 @@ impl Architecture {
 /// Mean cross-entropy in nats of `targets` `[B, T]` given `tokens` `[B, T]` (both `u32`): a scalar that
 /// `Tensor::backward` differentiates.
 ///
-/// The tensor holds the record of its computation, which candle walks and frees recursively: for recurrent networks
-/// and thousands of tokens leave that to [`gradients`] or a [`Trainer`](crate::Trainer), or take a thread with a large
-/// stack.
+/// The tensor holds the graph of its computation, which candle traverses and frees recursively. For recurrent networks
+/// and thousands of tokens, use [`gradients`] or a [`Trainer`](crate::Trainer), or a thread with a large stack.
 pub fn loss(network: &dyn Network, tokens: &Tensor, targets: &Tensor) -> Result<Tensor, Error> {
     if targets.elem_count() == 0 {
         return Err(Error::EmptyBatch);
@@ -86,7 +85,7 @@ pub fn loss(network: &dyn Network, tokens: &Tensor, targets: &Tensor) -> Result<
     Ok(cross_entropies(network, tokens, targets)?.mean_all()?)
 }
 
-/// As [`loss`], over the places only where `mask` `[B, T]` is 1 rather than 0.
+/// Like [`loss`], but only over the positions where `mask` `[B, T]` is 1 and not 0.
 pub fn masked_loss(network: &dyn Network, tokens: &Tensor, targets: &Tensor, mask: &Tensor) -> Result<Tensor, Error> {
     let each = cross_entropies(network, tokens, targets)?;
     let mask = mask.flatten_all()?.to_dtype(each.dtype())?;
@@ -99,12 +98,12 @@ pub fn masked_loss(network: &dyn Network, tokens: &Tensor, targets: &Tensor, mas
 
 /// The cross-entropy of each target: `[B·T]`.
 fn cross_entropies(network: &dyn Network, tokens: &Tensor, targets: &Tensor) -> Result<Tensor, Error> {
-    let rows = log_softmax(&network.logits(tokens)?)?.reshape(((), network.vocabulary_size()))?;
+    let rows = log_softmax(&network.logits(tokens)?)?.reshape(((), network.vocab_size()))?;
     Ok(rows.gather(&targets.reshape(((), 1))?, D::Minus1)?.squeeze(1)?.neg()?)
 }
 
-/// The gradient of [`loss`] by every tensor of `weights`, in row-major order, and zeros where it does not depend on
-/// one. `network` is made of these weights, not [frozen](Weights::frozen).
+/// The gradient of [`loss`] by every tensor of `weights`, in row-major order; zeros for a tensor that the loss does not
+/// depend on. `network` must use these weights, not [frozen](Weights::frozen) ones.
 pub fn gradients(
     network: &dyn Network,
     weights: &Weights,
@@ -121,12 +120,12 @@ pub fn gradients(
     })
 }
 
-/// Candle walks and frees the record of a computation recursively, some frames for each operation that depends on the
-/// one before: a recurrent network over a few thousand tokens overruns a usual stack. This one does for some
-/// hundred thousand; only what is touched of it costs memory.
+/// Candle traverses and frees the graph of a computation recursively, with several stack frames per operation: a
+/// recurrent network over a few thousand tokens overflows a default stack. This size is enough for several hundred
+/// thousand tokens; only the touched part of it uses memory.
 const DEEP_STACK: usize = 1 << 28;
 
-/// Runs `work` with a stack for long computations; whatever has a record must be gone when it returns.
+/// Runs `work` with a stack for long computations; all tensors with a graph must be dropped when it returns.
 pub(crate) fn on_deep_stack<T: Send>(work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     thread::scope(|scope| {
         let worker = thread::Builder::new().stack_size(DEEP_STACK).spawn_scoped(scope, work)?;

@@ -1,4 +1,4 @@
-//! What the GRU and the LSTM have in common: all but the cell.
+//! The common parts of the GRU and the LSTM: everything except the cell.
 
 use candle_core::Tensor;
 
@@ -6,12 +6,12 @@ use crate::layers::{embed, linear, rms_norm};
 use crate::{Error, Weights};
 
 /// ε of the norm before the head.
-const NORM_EPS: f64 = 1e-6;
+const RMS_NORM_EPS: f64 = 1e-6;
 
 /// Embedding, stacked cells, norm and head.
 #[derive(Debug)]
 pub(crate) struct Recurrent {
-    pub(crate) vocabulary: usize,
+    pub(crate) vocab_size: usize,
     embedding: Tensor,
     cells: Vec<Cell>,
     norm: Tensor,
@@ -29,8 +29,8 @@ pub(crate) struct Cell {
 
 impl Recurrent {
     pub(crate) fn new(
-        vocabulary: usize,
-        width: usize,
+        vocab_size: usize,
+        hidden_size: usize,
         layers: usize,
         gates: usize,
         weights: &Weights,
@@ -38,18 +38,18 @@ impl Recurrent {
         let mut cells = Vec::with_capacity(layers);
         for i in 0..layers {
             cells.push(Cell {
-                weight_ih: weights.get(&format!("rnn.weight_ih_l{i}"), &[gates * width, width])?,
-                weight_hh: weights.get(&format!("rnn.weight_hh_l{i}"), &[gates * width, width])?,
-                bias_ih: weights.get(&format!("rnn.bias_ih_l{i}"), &[gates * width])?,
-                bias_hh: weights.get(&format!("rnn.bias_hh_l{i}"), &[gates * width])?,
+                weight_ih: weights.get(&format!("rnn.weight_ih_l{i}"), &[gates * hidden_size, hidden_size])?,
+                weight_hh: weights.get(&format!("rnn.weight_hh_l{i}"), &[gates * hidden_size, hidden_size])?,
+                bias_ih: weights.get(&format!("rnn.bias_ih_l{i}"), &[gates * hidden_size])?,
+                bias_hh: weights.get(&format!("rnn.bias_hh_l{i}"), &[gates * hidden_size])?,
             });
         }
         Ok(Self {
-            vocabulary,
-            embedding: weights.get("embedding.weight", &[vocabulary, width])?,
+            vocab_size,
+            embedding: weights.get("embedding.weight", &[vocab_size, hidden_size])?,
             cells,
-            norm: weights.get("norm.weight", &[width])?,
-            head: weights.get("lm_head.weight", &[vocabulary, width])?,
+            norm: weights.get("norm.weight", &[hidden_size])?,
+            head: weights.get("lm_head.weight", &[vocab_size, hidden_size])?,
         })
     }
 
@@ -62,7 +62,7 @@ impl Recurrent {
         for cell in &self.cells {
             x = run(cell, &x)?;
         }
-        rms_norm(&x, &self.norm, NORM_EPS)
+        rms_norm(&x, &self.norm, RMS_NORM_EPS)
     }
 
     pub(crate) fn head(&self, hidden: &Tensor) -> Result<Tensor, Error> {

@@ -7,22 +7,22 @@ use candle_nn::{AdamW, Optimizer, ParamsAdamW};
 use crate::network::on_deep_stack;
 use crate::{Error, Network, Weights, masked_loss};
 
-/// Sequences padded to one length, and what is to be predicted.
+/// Sequences padded to one length, and their targets.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// What the network reads: `[B, T]`, `u32`.
+    /// The input tokens: `[B, T]`, `u32`.
     pub tokens: Tensor,
-    /// What comes next: `[B, T]`, `u32`.
+    /// The next tokens: `[B, T]`, `u32`.
     pub targets: Tensor,
-    /// 1 where there is something to predict, 0 where there is padding: `[B, T]`, `f32`.
+    /// 1 for a target, 0 for padding: `[B, T]`, `f32`.
     pub mask: Tensor,
 }
 
 impl Batch {
-    /// Pads sequences at their ends. Each token is to be predicted from those before it; the first as well if there
-    /// is a token to `begin` with, which is put in front of each sequence.
+    /// Pads sequences at their ends. Each token is predicted from those before it. The first token is predicted only
+    /// with a `begin` token, which is inserted before each sequence.
     ///
-    /// Padding is token 0: all networks are causal, so that nothing real depends on what comes after it.
+    /// Padding is token 0: all networks are causal, so no real token depends on the padding after it.
     pub fn new<S: AsRef<[u32]>>(sequences: &[S], begin: Option<u32>, device: &Device) -> Result<Self, Error> {
         let targets_of = |sequence: &S| sequence.as_ref().len().saturating_sub(usize::from(begin.is_none()));
         let length = sequences.iter().map(targets_of).max().unwrap_or(0);
@@ -52,16 +52,16 @@ impl Batch {
 /// How to train.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrainerSettings {
-    /// The decay rate of the gradient's mean.
+    /// The decay rate of the mean gradient.
     pub beta1: f64,
-    /// The decay rate of the gradient's square.
+    /// The decay rate of the mean squared gradient.
     pub beta2: f64,
-    /// What keeps the division by the gradient's size finite.
+    /// Keeps a step from dividing by zero.
     pub eps: f64,
-    /// How much a weight shrinks at each step, times the learning rate. Matrices shrink; biases, norms and Mamba's
-    /// `A_log` do not.
+    /// Weight decay, relative to the learning rate. It applies to matrices, but not to biases, norms and Mamba's
+    /// `A_log`.
     pub weight_decay: f64,
-    /// The norm of all gradients together beyond which they are scaled back; infinity for never.
+    /// The maximum norm of the whole gradient; infinity for no clipping.
     pub clip: f64,
 }
 
@@ -71,12 +71,12 @@ impl Default for TrainerSettings {
     }
 }
 
-/// What one step did.
+/// The result of one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The batch's mean cross-entropy in nats, before the step.
     pub loss: f64,
-    /// The norm of all gradients together, before clipping.
+    /// The norm of the whole gradient, before clipping.
     pub gradient_norm: f64,
 }
 
@@ -84,34 +84,34 @@ pub struct Step {
 pub struct Trainer {
     network: Box<dyn Network>,
     variables: Vec<Var>,
-    optimisers: [AdamW; 2], // with and without weight decay
+    optimizers: [AdamW; 2], // with and without weight decay
     clip: f64,
 }
 
 impl Trainer {
-    /// A trainer of a network that is made of these weights, not [frozen](Weights::frozen).
+    /// A trainer of a network that uses these weights, not [frozen](Weights::frozen) ones.
     pub fn new(network: Box<dyn Network>, weights: &Weights, settings: TrainerSettings) -> Result<Self, Error> {
         if settings.clip.is_nan() || settings.clip <= 0.0 {
             return Err(Error::setting("clip", format!("{} is not a positive number", settings.clip)));
         }
         let decays = |name: &str, variable: &Var| variable.rank() >= 2 && !name.ends_with("A_log");
-        let optimiser = |with_decay: bool| {
+        let optimizer = |with_decay: bool| {
             let group = weights.variables().iter().filter(|(name, variable)| decays(name, variable) == with_decay);
             let weight_decay = if with_decay { settings.weight_decay } else { 0.0 };
             let TrainerSettings { beta1, beta2, eps, .. } = settings;
             let params = ParamsAdamW { lr: 0.0, beta1, beta2, eps, weight_decay };
             AdamW::new(group.map(|(_, variable)| variable.clone()).collect(), params)
         };
-        let optimisers = [optimiser(true)?, optimiser(false)?];
+        let optimizers = [optimizer(true)?, optimizer(false)?];
         Ok(Self {
             network,
             variables: weights.variables().values().cloned().collect(),
-            optimisers,
+            optimizers,
             clip: settings.clip,
         })
     }
 
-    /// Changes the weights by one step at this learning rate. They stay as they are if loss or gradient is not finite.
+    /// Updates the weights by one step with this learning rate. If loss or gradient is not finite, they do not change.
     pub fn step(&mut self, batch: &Batch, learning_rate: f64) -> Result<Step, Error> {
         on_deep_stack(|| {
             let loss = masked_loss(&*self.network, &batch.tokens, &batch.targets, &batch.mask)?;
@@ -124,9 +124,9 @@ impl Trainer {
             if gradient_norm > self.clip {
                 self.scale(&mut gradients, self.clip / gradient_norm)?;
             }
-            for optimiser in &mut self.optimisers {
-                optimiser.set_learning_rate(learning_rate);
-                optimiser.step(&gradients)?;
+            for optimizer in &mut self.optimizers {
+                optimizer.set_learning_rate(learning_rate);
+                optimizer.step(&gradients)?;
             }
             Ok(Step { loss, gradient_norm })
         })
@@ -140,7 +140,7 @@ impl Trainer {
     fn norm(&self, gradients: &GradStore) -> Result<f64, Error> {
         let gradients = self.variables.iter().filter_map(|variable| gradients.get(variable));
         let squares: Vec<Tensor> = gradients.map(|gradient| gradient.sqr()?.sum_all()).collect::<Result<_, _>>()?;
-        // Stacked, so that the device is asked once.
+        // Stacked, so that there is only one transfer from the device.
         if squares.is_empty() { Ok(0.0) } else { Ok(to_f64(&Tensor::stack(&squares, 0)?.sum_all()?)?.sqrt()) }
     }
 
@@ -154,7 +154,7 @@ impl Trainer {
     }
 }
 
-/// A scalar from the device; not every device has 64-bit floats.
+/// Reads a scalar from the device; not every device has 64-bit floats.
 fn to_f64(scalar: &Tensor) -> Result<f64, Error> {
     let scalar = scalar.detach();
     Ok(if scalar.dtype() == DType::F64 {

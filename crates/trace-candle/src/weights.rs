@@ -7,10 +7,10 @@ use candle_core::{DType, Device, Tensor, Var};
 
 use crate::Error;
 
-/// A tensor outside of any device: its name, its shape and its numbers in row-major order.
+/// A tensor that is not on a device: its name, its shape and its numbers in row-major order.
 pub type Named = (String, Vec<usize>, Vec<f32>);
 
-/// Named weights on one device, all of one type of number.
+/// Named weights on one device, all of the same number type.
 ///
 /// A clone shares its numbers with the original: training one trains both.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Takes tensors of 32-bit floats, each a name, a shape and its numbers in row-major order, to a device.
+    /// Copies tensors of 32-bit floats to a device. Each has a name, a shape and its numbers in row-major order.
     pub fn new<N: Into<String>, S: Into<Vec<usize>>>(
         tensors: impl IntoIterator<Item = (N, S, Vec<f32>)>,
         device: &Device,
@@ -41,7 +41,7 @@ impl Weights {
         Ok(Self { variables, device: device.clone(), dtype: DType::F32, frozen: false })
     }
 
-    /// A copy in another type of number; `DType::F64` makes the networks a reference good to some 14 digits.
+    /// A copy in another number type; with `DType::F64` the networks are a reference with about 14 digits.
     pub fn to_dtype(&self, dtype: DType) -> Result<Self, Error> {
         let mut variables = BTreeMap::new();
         for (name, variable) in &self.variables {
@@ -51,15 +51,15 @@ impl Weights {
         Ok(Self { variables, dtype, ..self.clone() })
     }
 
-    /// The same numbers, not copied, for networks that only predict: what is computed from them keeps no record for
-    /// a backward pass, and so no memory. Such a network sees the progress of a [`Trainer`](crate::Trainer) that
-    /// trains the original.
+    /// The same numbers, not copied, for networks that only predict: computations with them keep no graph for a
+    /// backward pass, and need no memory for it. Such a network sees the updates of a [`Trainer`](crate::Trainer) of
+    /// the original.
     #[must_use]
     pub fn frozen(&self) -> Self {
         Self { frozen: true, ..self.clone() }
     }
 
-    /// One tensor, if it has the shape expected of it.
+    /// One tensor; an error if it does not have this shape.
     pub fn get(&self, name: &str, shape: &[usize]) -> Result<Tensor, Error> {
         let Some(variable) = self.variables.get(name) else {
             return Err(Error::Missing { tensor: name.to_owned(), expected: shape.to_vec() });
@@ -76,12 +76,12 @@ impl Weights {
         self.variables.contains_key(name)
     }
 
-    /// All tensors by name, for optimisers and gradients.
+    /// All tensors by name, for optimizers and gradients.
     pub const fn variables(&self) -> &BTreeMap<String, Var> {
         &self.variables
     }
 
-    /// All tensors by name, back as 32-bit floats: what [`Weights::new`] takes.
+    /// All tensors as 32-bit floats, in the format of [`Weights::new`].
     pub fn to_vec(&self) -> Result<Vec<Named>, Error> {
         let back = |(name, variable): (&String, &Var)| {
             Ok((name.clone(), variable.dims().to_vec(), to_floats(variable.as_tensor())?))
@@ -89,12 +89,12 @@ impl Weights {
         self.variables.iter().map(back).collect()
     }
 
-    /// Where the numbers are.
+    /// The device of the numbers.
     pub const fn device(&self) -> &Device {
         &self.device
     }
 
-    /// What kind of numbers they are.
+    /// The type of the numbers.
     pub const fn dtype(&self) -> DType {
         self.dtype
     }

@@ -1,4 +1,4 @@
-//! The hand-written kernels of `trace-models` against composed candle operations: losses and gradients.
+//! Compares losses and gradients of the kernels of `trace-models` with those of composed candle operations.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use trace_candle::candle_core::{Device, Tensor};
@@ -8,15 +8,15 @@ use trace_models::neural::llama::LlamaConfig;
 use trace_models::neural::mamba::MambaConfig;
 use trace_models::neural::recurrent::RecurrentConfig;
 
-/// Both on the same weights and a batch of two sequences of one length.
+/// Compares both with the same weights, on a batch of two sequences of the same length.
 fn compare(config: &NetworkConfig, architecture: &Architecture) {
     let layout = config.layout();
-    let mut values = config.fresh_state(11, trace_models::neural::train::OptimiserKind::AdamW).weights;
+    let mut values = config.fresh_state(11, trace_models::neural::train::OptimizerKind::AdamW).weights;
     for (index, value) in values.iter_mut().enumerate() {
         *value += 0.1 * ((index * 31 % 19) as f32 / 19.0 - 0.5);
     }
     let windows: Vec<Vec<u32>> =
-        (0..2u32).map(|s| (0..18u32).map(|i| (i * 5 + s * 3 + i * i) % config.tokens() as u32).collect()).collect();
+        (0..2u32).map(|s| (0..18u32).map(|i| (i * 5 + s * 3 + i * i) % config.vocab_size() as u32).collect()).collect();
     let (fast, fast_gradient) = config.loss_and_gradient(&values, &windows).unwrap();
 
     let device = Device::Cpu;
@@ -44,31 +44,31 @@ fn compare(config: &NetworkConfig, architecture: &Architecture) {
 
 #[test]
 fn llama_kernels() {
-    for (key_heads, tied) in [(4, true), (2, false)] {
+    for (num_key_value_heads, tie_word_embeddings) in [(4, true), (2, false)] {
         let config = LlamaConfig {
-            tokens: 23,
-            width: 32,
+            vocab_size: 23,
+            hidden_size: 32,
             layers: 2,
             heads: 4,
-            key_heads,
-            head_width: 8,
-            feed_forward: 40,
+            num_key_value_heads,
+            head_dim: 8,
+            intermediate_size: 40,
             rope_theta: 10_000.0,
-            norm_epsilon: 1e-5,
-            tied,
+            rms_norm_eps: 1e-5,
+            tie_word_embeddings,
             trained_length: 64,
         };
         let reference = llama::Config {
-            vocabulary: 23,
-            width: 32,
+            vocab_size: 23,
+            hidden_size: 32,
             layers: 2,
             heads: 4,
-            kv_heads: key_heads,
-            head_width: 8,
-            feed_forward: 40,
+            num_key_value_heads,
+            head_dim: 8,
+            intermediate_size: 40,
             rope_theta: 10_000.0,
-            norm_eps: 1e-5,
-            tied,
+            rms_norm_eps: 1e-5,
+            tie_word_embeddings,
         };
         compare(&NetworkConfig::Llama(config), &Architecture::Llama(reference));
     }
@@ -76,32 +76,42 @@ fn llama_kernels() {
 
 #[test]
 fn recurrent_kernels() {
-    let config = RecurrentConfig { tokens: 23, width: 20, layers: 2, norm_epsilon: 1e-6, tied: false };
-    let reference = gru::Config { vocabulary: 23, width: 20, layers: 2 };
+    let config =
+        RecurrentConfig { vocab_size: 23, hidden_size: 20, layers: 2, rms_norm_eps: 1e-6, tie_word_embeddings: false };
+    let reference = gru::Config { vocab_size: 23, hidden_size: 20, layers: 2 };
     compare(&NetworkConfig::Gru(config.clone()), &Architecture::Gru(reference));
-    let reference = lstm::Config { vocabulary: 23, width: 20, layers: 2 };
+    let reference = lstm::Config { vocab_size: 23, hidden_size: 20, layers: 2 };
     compare(&NetworkConfig::Lstm(config), &Architecture::Lstm(reference));
 }
 
 #[test]
 fn mamba_kernels() {
-    for (state, tied) in [(16, true), (5, false)] {
-        let (tokens, width, layers, inner, step_rank, kernel) = (23, 16, 2, 32, 3, 4);
+    for (state_size, tie_word_embeddings) in [(16, true), (5, false)] {
+        let (vocab_size, hidden_size, layers, intermediate_size, time_step_rank, conv_kernel) = (23, 16, 2, 32, 3, 4);
         let config = MambaConfig {
-            tokens,
-            width,
+            vocab_size,
+            hidden_size,
             layers,
-            state,
-            kernel,
-            inner,
-            step_rank,
-            norm_epsilon: 1e-5,
-            conv_bias: true,
-            bias: false,
-            tied,
+            state_size,
+            conv_kernel,
+            intermediate_size,
+            time_step_rank,
+            rms_norm_eps: 1e-5,
+            use_conv_bias: true,
+            use_bias: false,
+            tie_word_embeddings,
         };
-        let (vocabulary, rank, norm_eps) = (tokens, step_rank, 1e-5);
-        let reference = mamba::Config { vocabulary, width, layers, inner, state, kernel, rank, norm_eps, tied };
+        let reference = mamba::Config {
+            vocab_size,
+            hidden_size,
+            layers,
+            intermediate_size,
+            state_size,
+            conv_kernel,
+            time_step_rank,
+            rms_norm_eps: 1e-5,
+            tie_word_embeddings,
+        };
         compare(&NetworkConfig::Mamba(config), &Architecture::Mamba(reference));
     }
 }

@@ -25,7 +25,7 @@ fn events(ids: &[u32]) -> Vec<EventId> {
 }
 
 #[test]
-fn rows_are_normalised_logits_of_the_events() {
+fn rows_are_normalized_logits_of_the_events() {
     for (model, architecture) in models(Some(5)).iter().zip(architectures()) {
         let mut rows = vec![f64::NAN; 6 * EVENTS];
         model.forward(&events(&[0, 3, 1, 4, 2]), 0..6, &mut rows).unwrap();

@@ -1,5 +1,5 @@
-//! The networks against PyTorch and Hugging Face transformers, against differences of their own loss, and for what
-//! every autoregressive network must do.
+//! Compares the networks with PyTorch and Hugging Face Transformers and with finite differences of their loss, and
+//! tests the properties of autoregressive networks.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,7 +11,7 @@ use candle_core::{DType, Device, Tensor};
 use support::{TARGETS, TOKENS, architectures, numbers, shapes, tensor, wave, weights};
 use trace_candle::{Architecture, Llama, Mamba, Weights, gradients, llama, loss, mamba};
 
-/// What `golden/make.py` found, by architecture and name.
+/// The results of `golden/make.py`, by architecture and name.
 fn golden() -> BTreeMap<(&'static str, &'static str), Vec<f64>> {
     let line = |line: &'static str| {
         let mut words = line.split(' ');
@@ -56,7 +56,7 @@ fn logits_and_gradients_are_those_of_other_implementations() {
     }
 }
 
-/// The gradients, in 64 bits, are central differences of the loss: by every third weight, for time's sake.
+/// Compares the gradients, in 64 bits, with central differences of the loss; only every third weight, to save time.
 fn check_differences(architecture: &Architecture, weights: &Weights) {
     let weights = weights.to_dtype(DType::F64).unwrap();
     let (tokens, targets) = (tensor(&TOKENS), tensor(&TARGETS));
@@ -94,10 +94,13 @@ fn gradients_are_slopes() {
 fn heads_can_be_tied_or_not() {
     for architecture in architectures() {
         let (other, head) = match architecture.clone() {
-            Architecture::Llama(config) => (Architecture::Llama(llama::Config { tied: true, ..config }), None),
-            Architecture::Mamba(config) => {
-                (Architecture::Mamba(mamba::Config { tied: false, ..config }), Some(("lm_head.weight", vec![7, 8])))
+            Architecture::Llama(config) => {
+                (Architecture::Llama(llama::Config { tie_word_embeddings: true, ..config }), None)
             }
+            Architecture::Mamba(config) => (
+                Architecture::Mamba(mamba::Config { tie_word_embeddings: false, ..config }),
+                Some(("lm_head.weight", vec![7, 8])),
+            ),
             _ => continue,
         };
         let mut tensors = weights(&architecture).to_vec().unwrap();
@@ -166,9 +169,9 @@ fn sizes_must_go_together() {
     let [Architecture::Llama(config), _, Architecture::Mamba(mamba), ..] = architectures() else { panic!("reordered") };
     let nothing = Weights::new::<String, Vec<usize>>([], &Device::Cpu).unwrap();
     let refused = |config: &llama::Config| Llama::new(config, &nothing).unwrap_err().to_string();
-    assert!(refused(&llama::Config { kv_heads: 3, ..config.clone() }).starts_with("kv_heads: "));
-    assert!(refused(&llama::Config { kv_heads: 0, ..config.clone() }).starts_with("kv_heads: "));
-    assert!(refused(&llama::Config { head_width: 3, ..config }).starts_with("head_width: "));
-    let refused = Mamba::new(&mamba::Config { kernel: 0, ..mamba }, &nothing).unwrap_err();
-    assert!(refused.to_string().starts_with("kernel: "));
+    assert!(refused(&llama::Config { num_key_value_heads: 3, ..config.clone() }).starts_with("num_key_value_heads: "));
+    assert!(refused(&llama::Config { num_key_value_heads: 0, ..config.clone() }).starts_with("num_key_value_heads: "));
+    assert!(refused(&llama::Config { head_dim: 3, ..config }).starts_with("head_dim: "));
+    let refused = Mamba::new(&mamba::Config { conv_kernel: 0, ..mamba }, &nothing).unwrap_err();
+    assert!(refused.to_string().starts_with("conv_kernel: "));
 }

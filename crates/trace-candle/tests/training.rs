@@ -60,7 +60,7 @@ fn steps_lower_the_loss() {
 }
 
 /// The first step of AdamW by hand. An epsilon far above the gradients makes the step proportional to them, so that
-/// clipping shows.
+/// clipping has a visible effect.
 #[test]
 fn a_step_is_what_adamw_says() {
     for architecture in architectures() {
@@ -100,7 +100,7 @@ fn a_diverged_step_changes_nothing() {
     assert!(Trainer::new(network, &weights, wrong).err().unwrap().to_string().starts_with("clip: "));
 }
 
-/// Candle walks and frees the record of a computation recursively.
+/// Candle traverses and frees the graph of a computation recursively.
 #[test]
 fn long_sequences_do_not_overrun_the_stack() {
     for architecture in &architectures()[2..] {

@@ -1,4 +1,4 @@
-//! What can go wrong with models and their folders.
+//! Errors of models and their folders.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ pub enum Error {
     /// An option of a model to be made is out of its range.
     #[error("{name}: {reason}")]
     Spec {
-        /// The option's name: the same in the library and on the command line.
+        /// The option's name.
         name: &'static str,
-        /// What is wrong with it and what would be right.
+        /// What is wrong with it, and what is expected.
         reason: String,
     },
     /// A corpus could not be read.
@@ -23,10 +23,10 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// A file of a model folder is not what it should be.
+    /// A file of a model folder is invalid.
     #[error("{}: {reason}", path.display())]
     Folder {
         /// The file.
@@ -34,7 +34,7 @@ pub enum Error {
         /// What was expected and what was found.
         reason: String,
     },
-    /// A tensor of a model folder is not what it should be.
+    /// A tensor of a model folder is invalid.
     #[error("{}: tensor {tensor}: {reason}", path.display())]
     Tensor {
         /// The file.
@@ -47,16 +47,18 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn spec(name: &'static str, reason: impl Into<String>) -> Self {
+    /// An option is out of its range.
+    pub fn spec(name: &'static str, reason: impl Into<String>) -> Self {
         Self::Spec { name, reason: reason.into() }
     }
 
-    pub(crate) fn folder(path: &Path, reason: impl Into<String>) -> Self {
+    /// A file of a folder is invalid.
+    pub fn folder(path: &Path, reason: impl Into<String>) -> Self {
         Self::Folder { path: path.to_owned(), reason: reason.into() }
     }
 
     /// For `map_err` on file operations.
-    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |error| Self::Io { path, error }
     }

@@ -1,7 +1,7 @@
 //! The model folder: `config.json`, `model.safetensors`, `vocab.json` and `trace.json`.
 //!
-//! A folder is written under a temporary name beside its place and renamed when complete, so that no half-written
-//! model is ever seen. Reading trusts nothing: every size is checked before memory is set aside for it.
+//! A folder is written under a temporary name next to its destination and renamed when complete, so that nobody sees a
+//! half-written model. Files are not trusted: every size is checked before memory is allocated for it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,12 +17,12 @@ use twox_hash::XxHash3_64;
 
 use crate::neural::{self, Encoder};
 use crate::shards::weight_files;
-use crate::{Error, Fleet, NgramModel, Process};
+use crate::{Error, NgramModel};
 
 /// The version of `trace.json` that this software writes.
 pub const RECORD_SCHEMA: &str = "trace.model/1";
 
-/// What `trace.json` says of a model beyond its weights.
+/// The content of `trace.json`: what is known of a model besides its weights.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelRecord {
     /// The version of this record.
@@ -35,7 +35,7 @@ pub struct ModelRecord {
     /// Cross-entropy of event frequencies on the same events.
     #[serde(default)]
     pub unigram_loss: Option<f64>,
-    /// Entropy of the process that made the events, where it is known.
+    /// Entropy of the process that generated the events, where it is known.
     #[serde(default)]
     pub entropy: Option<f64>,
     /// Tokens that are not events: `begin`, `mask`, `padding`, `unknown`.
@@ -44,7 +44,7 @@ pub struct ModelRecord {
     /// How often each type occurred in training, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_counts: Option<Vec<u64>>,
-    /// How the model was made: the command's settings and what it measured.
+    /// How the model was trained: the settings, and what was measured.
     #[serde(default)]
     pub training: BTreeMap<String, Value>,
 }
@@ -64,9 +64,9 @@ pub struct OpenModel {
     pub vocabulary: Vocabulary,
     /// Its record.
     pub record: ModelRecord,
-    /// How many numbers it is made of.
+    /// The number of parameters.
     pub parameters: usize,
-    /// Facts of the architecture, from `config.json`.
+    /// The architecture, from `config.json`.
     pub config: BTreeMap<String, Value>,
     /// A hash of weights and configuration: equal for equal models.
     pub fingerprint: String,
@@ -79,97 +79,114 @@ pub struct OpenEncoder {
     pub encoder: Encoder,
     /// Its event types.
     pub vocabulary: Vocabulary,
-    /// Its record; the losses are those of hidden events.
+    /// Its record; the losses are those of masked events.
     pub record: ModelRecord,
-    /// Facts of the architecture, from `config.json`.
+    /// The architecture, from `config.json`.
     pub config: BTreeMap<String, Value>,
     /// A hash of weights and configuration: equal for equal models.
     pub fingerprint: String,
 }
 
-pub(crate) const CONFIG: &str = "config.json";
+const CONFIG: &str = "config.json";
 const RECORD: &str = "trace.json";
 const VOCABULARY: &str = "vocab.json";
-pub(crate) const WEIGHTS: &str = "model.safetensors";
+/// The file of weights.
+pub const WEIGHTS: &str = "model.safetensors";
 
-/// Opens a model folder of any kind that this software knows.
-pub fn open(folder: &Path) -> Result<OpenModel, Error> {
-    let (config, record) = read_description(folder)?;
-    let kind = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
-    // The token of each event, where there are special ones besides.
-    let mut events = None;
-    let opened = match kind {
-        Process::MODEL_TYPE => {
-            let process =
-                Process::open(folder, &Config { path: folder.join(CONFIG), values: &config }, record.as_ref())?;
-            let parameters = process.parameters();
-            (Box::new(process) as Box<dyn DensityModel>, parameters)
-        }
-        Fleet::MODEL_TYPE => {
-            let fleet = Fleet::open(folder, &Config { path: folder.join(CONFIG), values: &config }, record.as_ref())?;
-            let parameters = fleet.parameters();
-            (Box::new(fleet) as Box<dyn DensityModel>, parameters)
-        }
-        NgramModel::MODEL_TYPE => {
-            let model =
-                NgramModel::open(folder, &Config { path: folder.join(CONFIG), values: &config }, record.as_ref())?;
-            let parameters = model.parameters();
-            (Box::new(model) as Box<dyn DensityModel>, parameters)
-        }
-        _ => {
-            let config = Config { path: folder.join(CONFIG), values: &config };
-            let network = neural::open(folder, &config, record.as_ref())?;
-            let parameters = network.weights().len();
-            events = Some((network.event_tokens().to_vec(), network.config().tokens()));
-            (network as Box<dyn DensityModel>, parameters)
-        }
-    };
-    let (model, parameters) = opened;
-    let size = model.vocabulary_size();
-    let (events, tokens) = events.unwrap_or_else(|| ((0..size as u32).collect(), size));
-    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &events, tokens)?;
-    let record =
-        record.unwrap_or_else(|| ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() });
-    let fingerprint = fingerprint(folder, &record)?;
-    Ok(OpenModel { model, vocabulary, record, parameters, config, fingerprint })
+/// The description of a model folder: the first part that is read, for every kind of model.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The architecture, from `config.json`.
+    pub values: BTreeMap<String, Value>,
+    /// The record of `trace.json`, where there is one.
+    pub record: Option<ModelRecord>,
 }
 
-/// Whether a folder holds a masked model, which [`open_encoder`] opens and [`open`] refuses.
+impl Description {
+    /// Reads `config.json` and `trace.json`.
+    pub fn read(folder: &Path) -> Result<Self, Error> {
+        if !folder.is_dir() {
+            return Err(Error::folder(folder, "not a model folder: no such directory"));
+        }
+        let values = read_json(&folder.join(CONFIG))?;
+        let record = if folder.join(RECORD).exists() { Some(read_record(&folder.join(RECORD))?) } else { None };
+        Ok(Self { folder: folder.to_owned(), values, record })
+    }
+
+    /// The kind of model, as named by Transformers.
+    pub fn model_type(&self) -> &str {
+        self.values.get("model_type").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The config, with errors that name what is missing.
+    pub fn config(&self) -> Config<'_> {
+        Config { path: self.folder.join(CONFIG), values: &self.values }
+    }
+
+    /// The model with its vocabulary, record and fingerprint, where every token is an event.
+    pub fn complete(self, model: Box<dyn DensityModel>, parameters: usize) -> Result<OpenModel, Error> {
+        let size = model.vocabulary_size();
+        let events: Vec<u32> = (0..size as u32).collect();
+        self.complete_with(model, parameters, &events, size)
+    }
+
+    /// The same for a model with `tokens` tokens of which `events` are events.
+    fn complete_with(
+        self,
+        model: Box<dyn DensityModel>,
+        parameters: usize,
+        events: &[u32],
+        tokens: usize,
+    ) -> Result<OpenModel, Error> {
+        let vocabulary = read_vocabulary(&self.folder.join(VOCABULARY), events, tokens)?;
+        let backbone = || ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() };
+        let record = self.record.unwrap_or_else(backbone);
+        let fingerprint = fingerprint(&self.folder, &record)?;
+        Ok(OpenModel { model, vocabulary, record, parameters, config: self.values, fingerprint })
+    }
+}
+
+/// Opens the folder of an n-gram model or a network.
+pub fn open(folder: &Path) -> Result<OpenModel, Error> {
+    open_described(Description::read(folder)?)
+}
+
+/// The same for a folder whose description was read already.
+pub fn open_described(description: Description) -> Result<OpenModel, Error> {
+    if description.model_type() == NgramModel::MODEL_TYPE {
+        let model = NgramModel::open(&description)?;
+        let parameters = model.parameters();
+        return description.complete(Box::new(model), parameters);
+    }
+    let network = neural::open(&description)?;
+    let (parameters, tokens) = (network.weights().len(), network.config().vocab_size());
+    let events = network.event_tokens().to_vec();
+    description.complete_with(network, parameters, &events, tokens)
+}
+
+/// Whether a folder holds a masked model, which [`open_encoder`] opens and [`open`] rejects.
 pub fn is_encoder(folder: &Path) -> Result<bool, Error> {
-    let (config, _) = read_description(folder)?;
-    Ok(config.get("model_type").and_then(Value::as_str) == Some(Encoder::MODEL_TYPE))
+    Ok(Description::read(folder)?.model_type() == Encoder::MODEL_TYPE)
 }
 
 /// Opens the folder of a masked model.
 pub fn open_encoder(folder: &Path) -> Result<OpenEncoder, Error> {
-    let (config, record) = read_description(folder)?;
-    let place = Config { path: folder.join(CONFIG), values: &config };
-    let encoder = Encoder::open(folder, &place, record.as_ref())?;
-    let tokens = encoder.config().tokens;
+    let description = Description::read(folder)?;
+    let encoder = Encoder::open(&description)?;
+    let tokens = encoder.config().vocab_size;
     let vocabulary = read_vocabulary(&folder.join(VOCABULARY), encoder.event_tokens(), tokens)?;
-    let record =
-        record.unwrap_or_else(|| ModelRecord { backbone: Encoder::MODEL_TYPE.to_owned(), ..ModelRecord::default() });
+    let backbone = || ModelRecord { backbone: Encoder::MODEL_TYPE.to_owned(), ..ModelRecord::default() };
+    let record = description.record.unwrap_or_else(backbone);
     let fingerprint = fingerprint(folder, &record)?;
-    Ok(OpenEncoder { encoder, vocabulary, record, config, fingerprint })
+    Ok(OpenEncoder { encoder, vocabulary, record, config: description.values, fingerprint })
 }
 
-/// What `config.json` holds.
-type ConfigValues = BTreeMap<String, Value>;
-
-/// A folder's config, and its record if it has one.
-pub(crate) fn read_description(folder: &Path) -> Result<(ConfigValues, Option<ModelRecord>), Error> {
-    if !folder.is_dir() {
-        return Err(Error::folder(folder, "not a model folder: no such directory"));
-    }
-    let config = read_json(&folder.join(CONFIG))?;
-    let record = if folder.join(RECORD).exists() { Some(read_record(&folder.join(RECORD))?) } else { None };
-    Ok((config, record))
-}
-
-/// XXH3 over everything that decides what a model answers.
+/// XXH3 hash of everything that determines the predictions of a model.
 fn fingerprint(folder: &Path, record: &ModelRecord) -> Result<String, Error> {
     let mut hasher = XxHash3_64::new();
-    // Of the record, what decides what an event is and what replacements are drawn from.
+    // Of the record: what is an event, and the distribution that replacements are drawn from.
     let decisive = serde_json::to_vec(&(&record.special_tokens, &record.event_counts));
     hasher.write(&decisive.map_err(|error| Error::folder(&folder.join(RECORD), error.to_string()))?);
     let mut paths = vec![folder.join(CONFIG)];
@@ -188,15 +205,18 @@ fn fingerprint(folder: &Path, record: &ModelRecord) -> Result<String, Error> {
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-/// `config.json` with errors that name what is missing.
-pub(crate) struct Config<'a> {
-    pub(crate) path: PathBuf,
-    pub(crate) values: &'a BTreeMap<String, Value>,
+/// `config.json`, with errors that name what is missing.
+#[derive(Clone, Debug)]
+pub struct Config<'a> {
+    /// The file.
+    pub path: PathBuf,
+    /// Its content.
+    pub values: &'a BTreeMap<String, Value>,
 }
 
 impl Config<'_> {
     /// A whole number within these bounds.
-    pub(crate) fn size(&self, name: &str, least: usize, most: usize) -> Result<usize, Error> {
+    pub fn size(&self, name: &str, least: usize, most: usize) -> Result<usize, Error> {
         let value = self.values.get(name);
         value
             .and_then(Value::as_u64)
@@ -206,7 +226,7 @@ impl Config<'_> {
     }
 
     /// A finite number that is not negative.
-    pub(crate) fn number(&self, name: &str) -> Result<f64, Error> {
+    pub fn number(&self, name: &str) -> Result<f64, Error> {
         let value = self.values.get(name);
         value
             .and_then(Value::as_f64)
@@ -214,32 +234,32 @@ impl Config<'_> {
             .ok_or_else(|| self.fault(name, "a number, 0 or more", value))
     }
 
-    /// A whole number within these bounds, or this one where there is none.
-    pub(crate) fn size_or(&self, name: &str, least: usize, most: usize, usual: usize) -> Result<usize, Error> {
+    /// A whole number within these bounds, or `usual` if it is absent.
+    pub fn size_or(&self, name: &str, least: usize, most: usize, usual: usize) -> Result<usize, Error> {
         match self.values.get(name) {
             None | Some(Value::Null) => Ok(usual),
             Some(_) => self.size(name, least, most),
         }
     }
 
-    /// A finite number that is not negative, or this one where there is none.
-    pub(crate) fn number_or(&self, name: &str, usual: f64) -> Result<f64, Error> {
+    /// A finite number that is not negative, or `usual` if it is absent.
+    pub fn number_or(&self, name: &str, usual: f64) -> Result<f64, Error> {
         match self.values.get(name) {
             None | Some(Value::Null) => Ok(usual),
             Some(_) => self.number(name),
         }
     }
 
-    /// Yes or no, or this where it does not say.
-    pub(crate) fn flag_or(&self, name: &str, usual: bool) -> Result<bool, Error> {
+    /// A boolean, or `usual` if it is absent.
+    pub fn flag_or(&self, name: &str, usual: bool) -> Result<bool, Error> {
         match self.values.get(name) {
             None | Some(Value::Null) => Ok(usual),
             value => value.and_then(Value::as_bool).ok_or_else(|| self.fault(name, "true or false", value)),
         }
     }
 
-    /// Refuses a setting that this software does not compute: it must be one of these, or absent.
-    pub(crate) fn only(&self, name: &str, known: &[Value]) -> Result<(), Error> {
+    /// Rejects a setting that this software does not support: it must be one of these, or absent.
+    pub fn only(&self, name: &str, known: &[Value]) -> Result<(), Error> {
         match self.values.get(name) {
             None => Ok(()),
             Some(value) if known.contains(value) => Ok(()),
@@ -254,7 +274,8 @@ impl Config<'_> {
         }
     }
 
-    pub(crate) fn fault(&self, name: &str, expected: &str, found: Option<&Value>) -> Error {
+    /// The error for a value that is missing or out of range.
+    pub fn fault(&self, name: &str, expected: &str, found: Option<&Value>) -> Error {
         let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
         Error::folder(&self.path, format!("{name}: expected {expected}, found {found}"))
     }
@@ -280,8 +301,8 @@ fn read_record(path: &Path) -> Result<ModelRecord, Error> {
     Ok(record)
 }
 
-/// Event names from `vocab.json`; bare ids without it. `events` are those of the model's `tokens` that are events; the
-/// others may have names too.
+/// Event names from `vocab.json`, or plain ids if it does not exist. `events` are those of the model's `tokens` that
+/// are events; the other tokens may have names too.
 fn read_vocabulary(path: &Path, events: &[u32], tokens: usize) -> Result<Vocabulary, Error> {
     if !path.exists() {
         return match (0..).zip(events).find(|(id, token)| id != *token) {
@@ -317,9 +338,9 @@ fn read_vocabulary(path: &Path, events: &[u32], tokens: usize) -> Result<Vocabul
     Ok(vocabulary)
 }
 
-/// Writes a model folder at `folder`, which must not hold anything else: weights by `weights`, and the rest from
-/// the other arguments.
-pub(crate) fn save(
+/// Writes a model folder at `folder`, which must be empty: `weights` writes the weights, and the other files are
+/// written from the other arguments.
+pub fn save(
     folder: &Path,
     config: &Value,
     record: &ModelRecord,
@@ -342,9 +363,9 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     fs::write(path, text + "\n").map_err(Error::io(path))
 }
 
-/// Makes a folder all at once: `fill` writes into a temporary one beside it, which then takes its name.
+/// Writes a folder atomically: `fill` writes into a temporary folder next to it, which is then renamed.
 ///
-/// An older folder of that name is replaced at that moment if [`check_replaceable`] allows it.
+/// An existing folder of that name is replaced if [`check_replaceable`] allows it.
 pub fn write_folder<E: From<Error>>(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
     check_replaceable(folder)?;
     let folder = &resolve(folder)?;
@@ -365,7 +386,7 @@ pub fn write_folder<E: From<Error>>(folder: &Path, fill: impl FnOnce(&Path) -> R
     Ok(())
 }
 
-/// The place that a path means, with links followed and dots gone, so that it can be renamed to.
+/// The absolute path without links and dots, so that a folder can be renamed to it.
 fn resolve(folder: &Path) -> Result<PathBuf, Error> {
     if let Ok(there) = folder.canonicalize() {
         return Ok(there);
@@ -376,10 +397,11 @@ fn resolve(folder: &Path) -> Result<PathBuf, Error> {
     Ok(parent.canonicalize().map_err(Error::io(parent))?.join(name))
 }
 
-/// What a folder written by this software may hold.
-const OURS: [&str; 8] = [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "events.csv", "truth.jsonl", "graph.csv"];
+/// The files that a folder written by this software may contain.
+const KNOWN_FILES: [&str; 8] =
+    [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "events.csv", "truth.jsonl", "graph.csv"];
 
-/// Whether a folder may be written at this place: it is free, empty, or holds only files of a model or simulation.
+/// Checks that a folder may be written here: it does not exist, is empty, or holds only files of a model or simulation.
 pub fn check_replaceable(folder: &Path) -> Result<(), Error> {
     if !folder.exists() {
         return Ok(());
@@ -395,7 +417,7 @@ pub fn check_replaceable(folder: &Path) -> Result<(), Error> {
     }
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let name = entry.map_err(Error::io(folder))?.file_name();
-        if !OURS.iter().any(|ours| *ours == name) {
+        if !KNOWN_FILES.iter().any(|known| *known == name) {
             return Err(Error::folder(
                 folder,
                 format!(

@@ -1,42 +1,34 @@
-//! Density models for TRACE, on plain CPUs, and the folders they live in.
+//! Density models for TRACE on CPUs, and their folders.
 //!
-//! * [`Process`] – the paper's synthetic process, a perfect model of the sequences it simulates.
-//! * [`Fleet`] – a vehicle fleet with designed cascades of trouble codes, a perfect model of itself too.
-//! * [`NgramModel`] – interpolated modified Kneser–Ney counts: the fallback for small logs, and the floor that
+//! * [`NgramModel`] – interpolated modified Kneser–Ney counts: the fallback for small logs, and the baseline that
 //!   neural backbones must beat.
-//! * [`neural`] – LLaMA, Mamba, GRU and LSTM, trained and queried, and GPT-2, queried, on kernels of our own.
-//! * [`Encoder`] – a BERT: no density model, but one whose attention can be read.
-//! * [`open`] – a model of any kind from its folder, which Hugging Face Transformers reads too.
+//! * [`neural`] – LLaMA, Mamba, GRU and LSTM, which can be trained and queried, and GPT-2, which can be queried, on the
+//!   kernels of `trace-kernels`.
+//! * [`Encoder`] – a BERT: not a density model, but its attention can be read.
+//! * [`open`] – opens a model of any kind from its folder, which Hugging Face Transformers can read too.
 //!
-//! ```
-//! use trace_core::{Discovery, EventSequence};
-//! use trace_models::{Process, ProcessSpec};
+//! ```no_run
+//! use trace_core::{Discovery, EventId, EventSequence};
 //!
-//! let spec = ProcessSpec { vocabulary: 20, memory: 2, redundancy: 0.5, decay: 1.0, seed: 1 };
-//! let process = Process::draw(&spec)?;
-//! let sequence = process.simulate(1, 0, 1, 12).remove(0);
-//! let found = Discovery::new(&process).run(&EventSequence::new("first", sequence.events))?;
-//! assert!(found.graph.edges().count() > 0);
+//! let opened = trace_models::open("model".as_ref())?;
+//! let sequence = EventSequence::new("first", [0, 1, 2, 1].map(EventId).to_vec());
+//! let found = Discovery::new(&*opened.model).run(&sequence)?;
+//! println!("{} edges", found.graph.edges().count());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod error;
-pub mod fleet;
-mod folder;
-mod kernels;
-pub mod measure;
+pub mod folder;
 pub mod neural;
 pub mod ngram;
-mod scm;
 mod shards;
-mod tensors;
+pub mod tensors;
 
 pub use error::Error;
-pub use fleet::Fleet;
 pub use folder::{
-    ModelRecord, OpenEncoder, OpenModel, RECORD_SCHEMA, check_replaceable, is_encoder, open, open_encoder, write_folder,
+    Description, ModelRecord, OpenEncoder, OpenModel, RECORD_SCHEMA, check_replaceable, is_encoder, open,
+    open_described, open_encoder, write_folder,
 };
-pub use kernels::product::{allow_tile_unit, tile_unit};
 pub use neural::Encoder;
 pub use ngram::NgramModel;
-pub use scm::{Process, ProcessSpec, Simulated};

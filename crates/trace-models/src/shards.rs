@@ -11,7 +11,7 @@ use crate::folder::WEIGHTS;
 use crate::tensors::TensorFile;
 
 const INDEX: &str = "model.safetensors.index.json";
-/// An index longer than this is not one.
+/// Longer files are rejected as an index.
 const LONGEST_INDEX: u64 = 100_000_000;
 
 #[derive(Deserialize)]
@@ -23,11 +23,11 @@ struct Index {
 pub(crate) struct TensorSet {
     folder: PathBuf,
     files: Vec<TensorFile>,
-    /// Which file has each tensor.
+    /// The file of each tensor.
     places: BTreeMap<String, usize>,
 }
 
-/// The files that hold a folder's weights: one, or an index and those that it names.
+/// The files with the weights of a folder: one file, or an index and the files that it names.
 pub(crate) fn weight_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let index = folder.join(INDEX);
     if folder.join(WEIGHTS).exists() || !index.exists() {
@@ -90,7 +90,7 @@ impl TensorSet {
         self.places.keys().map(String::as_str)
     }
 
-    /// Whether a tensor is there.
+    /// Whether a tensor exists.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.places.contains_key(name)
     }
@@ -110,7 +110,7 @@ impl TensorSet {
         Error::Tensor { path: path.to_owned(), tensor: name.to_owned(), reason }
     }
 
-    /// Checks that a tensor of floats with this shape is there; reads nothing.
+    /// Checks that a tensor of floats with this shape exists; reads nothing.
     pub(crate) fn check_floats(&self, name: &str, shape: &[usize]) -> Result<(), Error> {
         self.files[self.place(name)?].check_floats(name, shape)
     }

@@ -1,8 +1,7 @@
 //! Typed tensors in a safetensors file, read one at a time.
 //!
-//! The header is checked in full – overlaps, gaps, sizes against the length of the file – before anything is read,
-//! and a tensor's type and shape before memory is set aside for it, so that a hostile file costs an error and no
-//! memory.
+//! The whole header is checked first: overlaps, gaps, and sizes against the length of the file. A tensor's type and
+//! shape are checked before memory is allocated for it, so that a hostile file causes an error and no allocation.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,13 +13,17 @@ use safetensors::{Dtype, SafeTensorError, View};
 
 use crate::Error;
 
-/// Numbers a tensor can hold.
-pub(crate) trait Element: Copy {
+/// The element types of tensors.
+pub trait Element: Copy {
+    /// The type in the file.
     const DTYPE: Dtype;
+    /// Its name in messages.
     const NAME: &'static str;
+    /// From little-endian bytes.
     fn read(bytes: &[u8]) -> Self;
+    /// To little-endian bytes.
     fn write(self, out: &mut Vec<u8>);
-    /// Why the value cannot be used, if it cannot.
+    /// Why the value is invalid, if it is.
     fn fault(self) -> Option<&'static str>;
 }
 
@@ -59,12 +62,12 @@ fn widen<T: Copy>(out: &mut [f32], values: &[T], wide: fn(T) -> f32) {
     }
 }
 
-/// A header longer than this is not one.
+/// Longer headers are rejected.
 const LONGEST_HEADER: u64 = 100_000_000;
 const PIECE: usize = 1 << 20;
 
 /// An open safetensors file whose header has been checked.
-pub(crate) struct TensorFile {
+pub struct TensorFile {
     path: PathBuf,
     file: File,
     start: u64,
@@ -72,7 +75,8 @@ pub(crate) struct TensorFile {
 }
 
 impl TensorFile {
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    /// Opens a file and checks its header; reads no tensor yet.
+    pub fn open(path: &Path) -> Result<Self, Error> {
         let mut file = File::open(path).map_err(Error::io(path))?;
         let length = file.metadata().map_err(Error::io(path))?.len();
         let mut size = [0; 8];
@@ -145,7 +149,7 @@ impl TensorFile {
     }
 
     /// The number of elements of a one-dimensional tensor.
-    pub(crate) fn length(&self, name: &str) -> Result<usize, Error> {
+    pub fn length(&self, name: &str) -> Result<usize, Error> {
         match self.info(name)?.shape.as_slice() {
             [length] => Ok(*length),
             shape => Err(self.fault(name, format!("expected one dimension, found shape {shape:?}"))),
@@ -157,7 +161,7 @@ impl TensorFile {
     }
 
     /// Reads one tensor of this type and shape.
-    pub(crate) fn read<T: Element>(&mut self, name: &str, shape: &[usize]) -> Result<Vec<T>, Error> {
+    pub fn read<T: Element>(&mut self, name: &str, shape: &[usize]) -> Result<Vec<T>, Error> {
         let info = self.info(name)?;
         if info.dtype != T::DTYPE || info.shape != shape {
             return Err(self.fault(
@@ -187,10 +191,12 @@ impl TensorFile {
     }
 }
 
-/// A tensor to be written.
-pub(crate) struct Tensor<'a, T> {
-    pub(crate) shape: Vec<usize>,
-    pub(crate) values: &'a [T],
+/// A tensor to write.
+pub struct Tensor<'a, T> {
+    /// Its shape.
+    pub shape: Vec<usize>,
+    /// Its numbers in row-major order.
+    pub values: &'a [T],
 }
 
 impl<T: Element> View for Tensor<'_, T> {
@@ -215,10 +221,13 @@ impl<T: Element> View for Tensor<'_, T> {
     }
 }
 
-/// Any of the tensors above.
-pub(crate) enum AnyTensor<'a> {
+/// A tensor to write, of any type.
+pub enum AnyTensor<'a> {
+    /// Of f32.
     F32(Tensor<'a, f32>),
+    /// Of u32.
     U32(Tensor<'a, u32>),
+    /// Of u64.
     U64(Tensor<'a, u64>),
 }
 
@@ -251,10 +260,10 @@ impl View for &AnyTensor<'_> {
 }
 
 /// Writes a safetensors file.
-pub(crate) fn write(path: &Path, tensors: &[(&str, AnyTensor<'_>)]) -> Result<(), Error> {
-    // The crate makes the file private; a model is as public as anything else its user writes.
+pub fn write(path: &Path, tensors: &[(&str, AnyTensor<'_>)]) -> Result<(), Error> {
+    // `serialize_to_file` makes the file private; a model gets the same permissions as other files of its user.
     let usual = File::create(path).and_then(|file| file.metadata()).map_err(Error::io(path))?.permissions();
-    // Transformers refuses files that do not say this of themselves.
+    // Transformers rejects files without this entry.
     let metadata = std::collections::HashMap::from([("format".to_owned(), "pt".to_owned())]);
     serialize_to_file(tensors.iter().map(|(name, tensor)| (*name, tensor)), Some(metadata), path).map_err(|error| {
         match error {

@@ -1,4 +1,4 @@
-//! Logits of small checkpoints against those of Transformers and PyTorch (`scripts/golden.py` makes the files).
+//! Compares logits of small checkpoints with those of Transformers and PyTorch (`scripts/golden.py` writes the files).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use std::path::Path;
@@ -42,7 +42,7 @@ fn check(name: &str) {
     assert!(spread > 0.3, "{name}: logits this flat ({spread}) would not tell a wrong network");
 }
 
-/// What discovery is given: normalised rows, for models whose tokens are all events.
+/// The normalized rows that discovery uses, for models whose tokens are all events.
 fn check_rows(network: &dyn DensityModel, tokens: &[u32], logits: &[f32], name: &str) {
     let size = network.vocabulary_size();
     if size * tokens.len() != logits.len() {
@@ -87,7 +87,7 @@ fn recurrent() {
     }
 }
 
-/// Logits and the deepest layer's attention.
+/// Logits, and the attention of the last layer.
 fn check_encoder(name: &str) {
     let (expected, encoder) = (expected(name), open_encoder(&golden(name)).unwrap().encoder);
     let close = |found: &[f32], expected: &[f32], what: &str| {
@@ -100,7 +100,7 @@ fn check_encoder(name: &str) {
     assert_eq!(expected.tokens.len(), expected.attention.len(), "{name}");
     for ((tokens, logits), attention) in expected.tokens.iter().zip(&expected.logits).zip(&expected.attention) {
         close(&encoder.logits(tokens).unwrap(), &logits.concat(), "logit");
-        // Attention is asked for events; the mask is none.
+        // Attention takes events; the mask is not an event.
         if tokens.iter().all(|token| (*token as usize) < encoder.vocabulary_size()) {
             let events: Vec<EventId> = tokens.iter().map(|token| EventId(*token)).collect();
             close(&encoder.attention(&events).unwrap(), &attention.concat(), "attention");
@@ -118,7 +118,7 @@ fn bert() {
     }
 }
 
-/// Folders that `trace train` wrote, and the logits that Transformers and PyTorch find in them.
+/// Folders that `trace train` wrote, and their logits by Transformers and PyTorch.
 #[test]
 fn trained_here() {
     for name in ["trained-llama", "trained-mamba", "trained-gru", "trained-lstm"] {

@@ -1,5 +1,5 @@
-//! Network folders that are broken by accident or on purpose: an error that names the file or tensor, no panic, and
-//! no memory set aside for what is not there.
+//! Network folders that are broken by accident or on purpose: each gives an error that names the file or tensor, no
+//! panic, and no allocation for missing data.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use std::fs;
@@ -182,7 +182,7 @@ fn shards_that_do_not_belong_together() {
 fn masked_models_and_others_are_told_apart() {
     let (_keep, folder) = copy("bert");
     let said = open(&folder).map(drop).unwrap_err().to_string();
-    let expected = "config.json: a masked model predicts no next event; it serves `--method attention` only";
+    let expected = "config.json: a masked model predicts no next event; only its attention can be read";
     assert!(said.ends_with(expected), "{said}");
     // Even where nothing else of it could be read.
     fs::remove_file(folder.join("model.safetensors")).unwrap();

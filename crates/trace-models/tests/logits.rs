@@ -1,8 +1,8 @@
 //! Plain logits of many sequences at once.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
-use trace_models::neural::shape::{Shape, Trainee};
-use trace_models::neural::train::OptimiserKind;
+use trace_models::neural::shape::{Architecture, Shape};
+use trace_models::neural::train::OptimizerKind;
 
 const TYPES: usize = 30;
 
@@ -14,33 +14,33 @@ fn sequences() -> Vec<Vec<u32>> {
 
 #[test]
 fn sequences_have_the_same_logits_together_as_alone() {
-    let shape = Shape { layers: 1, width: 16, heads: 2, head_width: 8, feed_forward: 16 };
+    let shape = Shape { layers: 1, hidden_size: 16, heads: 2, head_dim: 8, intermediate_size: 16 };
     let sequences = sequences();
-    for trainee in [Trainee::Llama, Trainee::Mamba, Trainee::Gru, Trainee::Lstm] {
-        let config = shape.network(trainee, TYPES, 23);
-        let mut state = config.fresh_state(3, OptimiserKind::AdamW);
-        // A fresh network says hardly anything; one that has learnt tells events and positions apart.
+    for architecture in [Architecture::Llama, Architecture::Mamba, Architecture::Gru, Architecture::Lstm] {
+        let config = shape.network(architecture, TYPES, 23);
+        let mut state = config.fresh_state(3, OptimizerKind::AdamW);
+        // Some training first: an initial network hardly distinguishes events and positions.
         config.steps(&mut state, &vec![sequences.clone(); 8], 1e-2).unwrap();
         let network = config.with_weights(state.weights).unwrap();
         let together = network.logits(&sequences);
         assert_eq!(together.sequences().count(), sequences.len());
         let mut spread = 0.0f32;
         for (sequence, found) in sequences.iter().zip(together.sequences()) {
-            assert_eq!(found.len(), sequence.len() * config.tokens(), "{trainee:?}");
+            assert_eq!(found.len(), sequence.len() * config.vocab_size(), "{architecture:?}");
             let alone = network.logits(std::slice::from_ref(sequence));
             for (one, other) in found.iter().zip(alone.sequences().next().unwrap()) {
-                assert!((one - other).abs() < 1e-4, "{trainee:?}: {one} against {other}");
+                assert!((one - other).abs() < 1e-4, "{architecture:?}: {one} against {other}");
                 spread = spread.max(one.abs());
             }
         }
-        assert!(spread > 0.1, "{trainee:?}: logits this flat ({spread}) would not tell a wrong order");
+        assert!(spread > 0.1, "{architecture:?}: logits this flat ({spread}) would not tell a wrong order");
     }
 }
 
 #[test]
 fn no_sequences_have_no_logits() {
-    let config = Shape::TINY.network(Trainee::Llama, TYPES, 8);
-    let network = config.with_weights(config.fresh_state(1, OptimiserKind::AdamW).weights).unwrap();
+    let config = Shape::TINY.network(Architecture::Llama, TYPES, 8);
+    let network = config.with_weights(config.fresh_state(1, OptimizerKind::AdamW).weights).unwrap();
     assert_eq!(network.logits(&[]).sequences().count(), 0);
     assert_eq!(
         network.logits(&[Vec::new(), vec![1]]).sequences().map(<[f32]>::len).collect::<Vec<_>>(),

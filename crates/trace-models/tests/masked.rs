@@ -5,14 +5,14 @@ use trace_core::{EventId, Vocabulary};
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::bert::BertConfig;
 use trace_models::neural::train::{
-    Limit, OptimiserKind, Pace, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState,
-    Trained,
+    CorpusStatistics, LearningRates, Limit, OptimizerKind, Schedule, TrainEnd, TrainObserver, TrainProgress, TrainSpec,
+    TrainState, Trained,
 };
 use trace_models::{Error, ModelRecord, open_encoder, write_folder};
 
 const TYPES: usize = 12;
 
-/// Sequences of different lengths, each counting up in steps of its own: an event follows from those beside it alone.
+/// Sequences of different lengths, each with its own increment: an event follows from its neighbors.
 fn corpus() -> Vec<Vec<EventId>> {
     let event = |i: usize, j: usize| EventId(((i * 5 + j * (1 + i % 3)) % TYPES) as u32);
     (0..240).map(|i| (0..6 + i % 31).map(|j| event(i, j)).collect()).collect()
@@ -20,24 +20,24 @@ fn corpus() -> Vec<Vec<EventId>> {
 
 fn network() -> NetworkConfig {
     NetworkConfig::Bert(BertConfig {
-        tokens: TYPES + 1,
-        width: 32,
+        vocab_size: TYPES + 1,
+        hidden_size: 32,
         layers: 2,
         heads: 2,
-        feed_forward: 64,
+        intermediate_size: 64,
         positions: 24,
         token_types: 1,
-        norm_epsilon: 1e-12,
+        layer_norm_eps: 1e-12,
     })
 }
 
 fn spec(steps: u64) -> TrainSpec {
     TrainSpec {
-        optimiser: OptimiserKind::AdamW,
-        rate: 0.003,
+        optimizer: OptimizerKind::AdamW,
+        learning_rate: 0.003,
         schedule: Schedule::Cosine,
-        pace: Pace::EVEN,
-        decay: 0.1,
+        learning_rates: LearningRates::UNIFORM,
+        weight_decay: 0.1,
         batch: 32,
         length: 24,
         limit: Limit::Steps(steps),
@@ -46,7 +46,7 @@ fn spec(steps: u64) -> TrainSpec {
     }
 }
 
-/// Stops after so many steps, and keeps the checkpoint.
+/// Stops after `stop_at` steps, and keeps the checkpoint.
 #[derive(Default)]
 struct Observer {
     stop_at: Option<u64>,
@@ -66,9 +66,9 @@ impl TrainObserver for Observer {
 
 fn train(spec: &TrainSpec, state: Option<TrainState>, observer: &mut Observer) -> Trained {
     let (corpus, network) = (corpus(), network());
-    let survey = Survey::new(&corpus, TYPES, 0.1, spec.seed).unwrap();
-    let state = state.unwrap_or_else(|| network.fresh_state(spec.seed, spec.optimiser));
-    network.train(&corpus, &survey, spec, state, observer).unwrap()
+    let statistics = CorpusStatistics::new(&corpus, TYPES, 0.1, spec.seed).unwrap();
+    let state = state.unwrap_or_else(|| network.fresh_state(spec.seed, spec.optimizer));
+    network.train(&corpus, &statistics, spec, state, observer).unwrap()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn the_loss_falls_far_below_that_of_frequencies() {
     assert_eq!((opened.vocabulary.len(), opened.record.held_out_loss), (TYPES, Some(loss)));
     assert_eq!(NetworkConfig::Bert(opened.encoder.config().clone()), network);
     assert_eq!(opened.fingerprint, open_encoder(&folder).unwrap().fingerprint);
-    // Hidden in the middle, an event is known from those on either side.
+    // A masked event in the middle follows from both sides.
     let logits = opened.encoder.logits(&[1, 2, 3, TYPES as u32, 5, 6, 7]).unwrap();
     let row = &logits[3 * (TYPES + 1)..][..=TYPES];
     assert!((0..=TYPES).all(|other| other == 4 || row[other] < row[4]), "{row:?}");
@@ -113,20 +113,20 @@ fn a_run_is_the_same_bits_on_any_number_of_threads_and_after_an_interruption() {
     assert!(whole.state.weights == again.state.weights);
     assert_eq!(whole.held_out_loss.map(f64::to_bits), again.held_out_loss.map(f64::to_bits));
     assert!(state.weights != again.state.weights);
-    // Another seed asks about other places.
+    // Another seed masks other positions.
     let other =
-        train(&TrainSpec { seed: 8, ..spec }, Some(network().fresh_state(7, spec.optimiser)), &mut Observer::default());
+        train(&TrainSpec { seed: 8, ..spec }, Some(network().fresh_state(7, spec.optimizer)), &mut Observer::default());
     assert!(other.state.weights != whole.state.weights);
 }
 
 #[test]
-fn windows_longer_than_the_learnt_positions_are_refused() {
+fn windows_longer_than_the_learned_positions_are_refused() {
     let (corpus, network) = (corpus(), network());
-    let survey = Survey::new(&corpus, TYPES, 0.1, 1).unwrap();
+    let statistics = CorpusStatistics::new(&corpus, TYPES, 0.1, 1).unwrap();
     let spec = TrainSpec { length: 25, ..spec(1) };
-    let state = network.fresh_state(1, spec.optimiser);
-    let error = network.train(&corpus, &survey, &spec, state, &mut Observer::default()).unwrap_err();
-    assert_eq!(error.to_string(), "length: 25 is more than 24 learnt positions");
+    let state = network.fresh_state(1, spec.optimizer);
+    let error = network.train(&corpus, &statistics, &spec, state, &mut Observer::default()).unwrap_err();
+    assert_eq!(error.to_string(), "length: 25 is more than 24 learned positions");
     let error = network.with_weights(vec![0.0; network.parameters()]).map(drop).unwrap_err();
     assert!(error.to_string().contains("a masked model predicts no next event"), "{error}");
 }

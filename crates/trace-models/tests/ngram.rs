@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use trace_core::{DensityModel, Discovery, Divergence, EventId, EventSequence, Intervention, Vocabulary, reference};
 use trace_models::ngram::{NgramCounts, NgramSpec, split, train};
-use trace_models::{NgramModel, Process, ProcessSpec, open};
+use trace_models::{NgramModel, open};
 
 fn ids(events: &[u32]) -> Vec<EventId> {
     events.iter().copied().map(EventId).collect()
@@ -107,26 +107,6 @@ fn the_split_is_a_partition() {
         all.sort_unstable();
         assert_eq!(all, (0..count).collect::<Vec<_>>());
     }
-}
-
-#[test]
-fn training_beats_frequencies_on_a_process_with_memory() {
-    let process =
-        Process::draw(&ProcessSpec { vocabulary: 20, memory: 1, redundancy: 0.5, decay: 1.0, seed: 3 }).unwrap();
-    let sequences: Vec<EventSequence> = process
-        .simulate(3, 0, 300, 40)
-        .into_iter()
-        .enumerate()
-        .map(|(i, s)| EventSequence::new(i.to_string(), s.events))
-        .collect();
-    let trained = train(&sequences, 20, &NgramSpec::default()).unwrap();
-    assert_eq!(trained.model.order(), 2, "{:?}", trained.losses);
-    let fitness = trained.model.fitness();
-    let (loss, unigram) = (fitness.held_out_loss.unwrap(), fitness.unigram_loss.unwrap());
-    assert!(loss < unigram - 0.5, "{loss} {unigram}");
-    assert_eq!(trained.losses.len(), 5);
-    assert_eq!(trained.held_out.len(), 30);
-    assert_eq!(trained.model.frequencies().unwrap().iter().sum::<f64>(), 270.0 * 40.0);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Tiny networks of every architecture, with made-up weights. `golden/make.py` has the same ones.
+//! Tiny networks of every architecture with fixed weights. `golden/make.py` has the same ones.
 
-#![allow(dead_code)] // every test file uses another part of it
+#![allow(dead_code)] // each test file uses a different part
 
 use candle_core::{Device, Tensor};
 use trace_candle::{Architecture, Weights, gpt2, gru, llama, lstm, mamba};
@@ -13,48 +13,48 @@ pub fn tensor(values: &[[u32; 6]; 2]) -> Tensor {
 }
 
 pub fn architectures() -> [Architecture; 5] {
-    let (vocabulary, width, layers) = (7, 8, 2);
+    let (vocab_size, hidden_size, layers) = (7, 8, 2);
     [
         Architecture::Llama(llama::Config {
-            vocabulary,
-            width,
+            vocab_size,
+            hidden_size,
             layers,
             heads: 4,
-            kv_heads: 2,
-            head_width: 6,
-            feed_forward: 12,
+            num_key_value_heads: 2,
+            head_dim: 6,
+            intermediate_size: 12,
             rope_theta: 100.0,
-            norm_eps: 1e-5,
-            tied: false,
+            rms_norm_eps: 1e-5,
+            tie_word_embeddings: false,
         }),
         Architecture::Gpt2(gpt2::Config {
-            vocabulary,
+            vocab_size,
             positions: 10,
-            width,
+            hidden_size,
             layers,
             heads: 2,
-            feed_forward: 20,
-            norm_eps: 1e-5,
+            intermediate_size: 20,
+            layer_norm_eps: 1e-5,
         }),
         Architecture::Mamba(mamba::Config {
-            vocabulary,
-            width,
+            vocab_size,
+            hidden_size,
             layers,
-            inner: 16,
-            state: 3,
-            kernel: 4,
-            rank: 2,
-            norm_eps: 1e-5,
-            tied: true,
+            intermediate_size: 16,
+            state_size: 3,
+            conv_kernel: 4,
+            time_step_rank: 2,
+            rms_norm_eps: 1e-5,
+            tie_word_embeddings: true,
         }),
-        Architecture::Gru(gru::Config { vocabulary, width, layers }),
-        Architecture::Lstm(lstm::Config { vocabulary, width, layers }),
+        Architecture::Gru(gru::Config { vocab_size, hidden_size, layers }),
+        Architecture::Lstm(lstm::Config { vocab_size, hidden_size, layers }),
     ]
 }
 
 type Shapes = &'static [(&'static str, &'static [usize])];
 
-/// The tensors of the architectures above, spelt out.
+/// The tensors of the architectures above, spelled out.
 pub fn shapes(architecture: &Architecture) -> Vec<(String, Vec<usize>)> {
     let (once, layer): (Shapes, Shapes) = match architecture {
         Architecture::Llama(_) => (
@@ -132,7 +132,7 @@ const fn recurrent_layer<const GATES: usize>() -> Shapes {
     ]
 }
 
-/// Numbers without a pattern.
+/// Pseudo-random numbers.
 pub fn wave(phase: f64, count: usize) -> Vec<f64> {
     (0..count).map(|i| (12.9898 * (phase + 1.0) + 78.233 * (i as f64 + 1.0)).sin()).collect()
 }

@@ -1,79 +1,74 @@
-//! What every network has in common: the seam between architectures and what trains or queries them.
+//! The interface between the architectures and the code that trains or queries them.
 
 use std::ops::Range;
 
+use trace_kernels::matmul::Precision;
+
 use super::layout::Layout;
 use super::rows::{Order, Rows};
-use super::train::{Echo, Room, Undertone};
-use crate::kernels::product::Grade;
 
-/// What lies before the rows of a forward pass.
-pub(crate) enum Past<'a, M> {
+/// The past of the rows of a forward pass.
+pub(crate) enum Past<'a, C> {
     /// Nothing: groups start at the first token. Activations are kept for a backward pass.
     Training,
     /// Nothing, and no backward pass follows.
     Nothing,
-    /// The past that was read into a memory; each group parts from it at its start.
-    Shared(&'a M),
-    /// One group of one branch, whose rows are added to the memory.
-    Growing(&'a mut M),
+    /// The past that was read into a cache; each group branches off from it at its start.
+    Shared(&'a C),
+    /// One group of one branch, whose rows are added to the cache.
+    Growing(&'a mut C),
 }
 
-impl<M> Past<'_, M> {
-    /// How exact the products of the pass have to be.
-    pub(crate) const fn grade(&self) -> Grade {
+impl<C> Past<'_, C> {
+    /// The precision that the matrix products of the pass need.
+    pub(crate) const fn precision(&self) -> Precision {
         match self {
-            Self::Training => Grade::Training,
-            Self::Nothing | Self::Shared(_) | Self::Growing(_) => Grade::Exact,
+            Self::Training => Precision::Training,
+            Self::Nothing | Self::Shared(_) | Self::Growing(_) => Precision::Exact,
         }
     }
 }
 
-/// A network without its head: from tokens to the normalised hidden row that the head multiplies.
-pub(crate) trait Architecture: Send + Sync {
-    /// What is kept of an observed sequence so that branches can part from it anywhere.
-    type Memory: Send + Sync;
-    /// Activations, kept between calls for their room.
+/// A network without its head: from tokens to the normalized hidden rows that the head multiplies.
+pub(crate) trait Network: Send + Sync {
+    /// What is kept of an observed sequence, so that branches can start at any position of it.
+    type Cache: Send + Sync;
+    /// Activations. The buffers are reused between calls.
     type Tape: Default + Send + Sync;
-    /// How rows must lie.
+    /// The order of rows in memory.
     const ORDER: Order;
 
-    /// Gives freshly drawn weights what chance would take long to find.
-    fn begin(&self, _weights: &mut [f32], _echo: &Echo, _undertone: Option<&Undertone>) {}
-
-    /// How much of an undertone a fresh network has room for.
-    fn undertone_room(&self) -> Option<Room> {
-        None
-    }
+    /// Changes freshly drawn weights, where an architecture starts from something better than chance.
+    fn initialize(&self, _weights: &mut [f32]) {}
 
     /// The tensors.
     fn layout(&self) -> &Layout;
     /// Numbers in a hidden row.
-    fn width(&self) -> usize;
-    /// The number of tokens, special ones counted.
-    fn tokens(&self) -> usize;
-    /// The table of embeddings, a row a token.
+    fn hidden_size(&self) -> usize;
+    /// The number of tokens, including special ones.
+    fn vocab_size(&self) -> usize;
+    /// The embedding table, one row per token.
     fn embedding(&self) -> Range<usize>;
-    /// The head's table, a row a token; that of the embeddings where they are tied.
+    /// The head's table, one row per token; the embedding table where the two are tied.
     fn head(&self) -> Range<usize>;
-    /// The most tokens of a sequence, where positions are learnt.
+    /// The maximum number of tokens of a sequence, where positions are learned.
     fn max_tokens(&self) -> Option<usize> {
         None
     }
-    /// A memory with room for this many tokens.
-    fn memory(&self, tokens: usize) -> Self::Memory;
-    /// Bytes that a memory of this many tokens takes, and bytes that a row of a forward pass takes after this many.
+    /// An empty cache with capacity for this many tokens.
+    fn cache(&self, tokens: usize) -> Self::Cache;
+    /// Bytes of a cache of this many tokens, and bytes per row of a forward pass that follows it.
     fn cost(&self, tokens: usize) -> (usize, usize);
-    /// Takes rows through the network.
-    fn forward(&self, weights: &[f32], rows: &Rows, past: Past<'_, Self::Memory>, tape: &mut Self::Tape);
+    /// Runs rows through the network.
+    fn forward(&self, weights: &[f32], rows: &Rows, past: Past<'_, Self::Cache>, tape: &mut Self::Tape);
     /// The hidden rows of the last forward pass.
     fn hidden(tape: &Self::Tape) -> &[f32];
 }
 
 /// A network with a backward pass.
-pub(crate) trait Trainable: Architecture {
+pub(crate) trait Trainable: Network {
     /// After a forward pass with [`Past::Training`]: the gradient of the embedded rows, from that of the hidden rows.
-    /// Adds that of all weights but the tables'. `d_hidden` is used up.
+    /// Adds the gradient of all weights except those of the tables. `d_hidden` is overwritten.
     fn back_to_rows<'t>(
         &self,
         weights: &[f32],
@@ -83,7 +78,7 @@ pub(crate) trait Trainable: Architecture {
         gradient: &mut [f32],
     ) -> &'t [f32];
 
-    /// The same for all weights but the head's: the table of embeddings too.
+    /// The same, including the gradient of the embedding table; only the gradient of the head is left out.
     fn backward(
         &self,
         weights: &[f32],
@@ -93,19 +88,19 @@ pub(crate) trait Trainable: Architecture {
         gradient: &mut [f32],
     ) {
         let d_rows = self.back_to_rows(weights, rows, tape, d_hidden, gradient);
-        back_embed(&mut gradient[self.embedding()], d_rows, &rows.tokens, self.width());
+        back_embed(&mut gradient[self.embedding()], d_rows, &rows.tokens, self.hidden_size());
     }
 }
 
-/// Sizes a buffer for a pass; its old numbers stay, for they are overwritten.
-pub(crate) fn room(buffer: &mut Vec<f32>, size: usize) -> &mut [f32] {
+/// Makes a buffer at least `size` long and returns that much of it. Old values stay; the caller overwrites them.
+pub(crate) fn resize(buffer: &mut Vec<f32>, size: usize) -> &mut [f32] {
     if buffer.len() < size {
         buffer.resize(size, 0.0);
     }
     &mut buffer[..size]
 }
 
-/// The embedding of each row's token.
+/// Looks up the embedding of each row's token.
 pub(crate) fn embed(out: &mut [f32], table: &[f32], tokens: &[u32], width: usize) {
     for (row, token) in out.chunks_exact_mut(width).zip(tokens) {
         row.copy_from_slice(&table[*token as usize * width..][..width]);
@@ -115,6 +110,6 @@ pub(crate) fn embed(out: &mut [f32], table: &[f32], tokens: &[u32], width: usize
 /// Adds the gradient of embedded rows to that of the table.
 pub(crate) fn back_embed(d_table: &mut [f32], d_out: &[f32], tokens: &[u32], width: usize) {
     for (row, token) in d_out.chunks_exact(width).zip(tokens) {
-        crate::kernels::single::add(&mut d_table[*token as usize * width..][..width], row);
+        trace_kernels::f32::add(&mut d_table[*token as usize * width..][..width], row);
     }
 }

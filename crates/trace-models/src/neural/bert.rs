@@ -1,6 +1,6 @@
-//! BERT (Devlin et al., 2019): a Transformer encoder whose positions all see each other, with the norm after each sum,
-//! learnt positions and GELU, and the head that names hidden events. It is no density model: it says what stood at a
-//! place, given both sides of it. Tensors are named as in Hugging Face's `BertForMaskedLM`.
+//! BERT (Devlin et al., 2019): a bidirectional Transformer encoder with post-norm, learned positions, GELU and a head
+//! that predicts masked events. It is not a density model: it predicts the event at a position from both sides of it.
+//! Tensors are named as in Hugging Face's `BertForMaskedLM`.
 //!
 //! ```text
 //! x ← norm(embedding(token) + position + type)
@@ -9,46 +9,46 @@
 //! logits = embedding · norm(gelu(Wt · x + bt)) + b
 //! ```
 //!
-//! Shapes: `n` rows, `d` numbers a row, `H` heads of `d / H` numbers, `f` numbers in the feed-forward layer. `Wqkv` is
-//! `3d × d`, `Wo` and `Wt` are `d × d`, `Wu` is `f × d`, `Wd` is `d × f`. Cost of a row and layer:
-//! `2·(4·d² + 2·d·f)` operations and the attention, `4·L·d` for a sequence of `L`; the backward pass takes twice that.
+//! Shapes: `n` rows, `d` numbers per row, `H` heads of `d / H` numbers, `f` numbers in the feed-forward layer. `Wqkv`
+//! is `3d × d`, `Wo` and `Wt` are `d × d`, `Wu` is `f × d`, `Wd` is `d × f`. Cost per row and layer: `2·(4·d² + 2·d·f)`
+//! operations and the attention, `4·L·d` for a sequence of `L`; the backward pass costs twice that.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value, json};
+use trace_kernels as kernels;
+use trace_kernels::gelu::{back_gelu, gelu};
+use trace_kernels::matmul::Accumulate;
 
 use super::affine::Affine;
-use super::architecture::{back_embed, embed, room};
+use super::architecture::{back_embed, embed, resize};
 use super::attention::{self, Heads};
 use super::head::Head;
-use super::layout::{Layout, Role, Start};
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
+use super::layout::{Initializer, Layout, Role};
+use super::network::{MAX_LAYERS, MAX_VOCAB_SIZE, MAX_WIDTH, fields, short};
 use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
-use crate::kernels::gelu::{back_gelu, gelu};
-use crate::kernels::product::Old;
-use crate::kernels::single;
 
-/// The shape of a BERT.
+/// The configuration of a BERT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BertConfig {
-    /// Tokens, special ones counted; of a network trained here the last one is the mask.
-    pub tokens: usize,
+    /// Number of tokens, including special ones; the last token of a network trained here is the mask.
+    pub vocab_size: usize,
     /// Numbers in a hidden row.
-    pub width: usize,
-    /// Layers.
+    pub hidden_size: usize,
+    /// Number of layers.
     pub layers: usize,
-    /// Heads; divides the width.
+    /// Number of heads; divides the hidden size.
     pub heads: usize,
     /// Numbers in the feed-forward layer.
-    pub feed_forward: usize,
-    /// The most tokens of a sequence.
+    pub intermediate_size: usize,
+    /// The maximum number of tokens of a sequence.
     pub positions: usize,
-    /// Types of tokens that there are weights for; every token is of the first.
+    /// Number of token types that have weights; every token is of the first type.
     pub token_types: usize,
-    /// What keeps a norm from dividing by zero.
-    pub norm_epsilon: f32,
+    /// Keeps a norm from dividing by zero.
+    pub layer_norm_eps: f32,
 }
 
 impl BertConfig {
@@ -59,21 +59,21 @@ impl BertConfig {
         config.only("is_decoder", &[json!(false)])?;
         config.only("add_cross_attention", &[json!(false)])?;
         config.only("tie_word_embeddings", &[json!(true), Value::Null])?;
-        let width = config.size("hidden_size", 1, WIDEST)?;
-        let heads = config.size("num_attention_heads", 1, WIDEST)?;
+        let width = config.size("hidden_size", 1, MAX_WIDTH)?;
+        let heads = config.size("num_attention_heads", 1, MAX_WIDTH)?;
         if !width.is_multiple_of(heads) {
             let found = config.values.get("num_attention_heads");
             return Err(config.fault("num_attention_heads", &format!("a divisor of hidden_size {width}"), found));
         }
         Ok(Self {
-            tokens: config.size("vocab_size", 2, MOST_TOKENS)?,
-            width,
-            layers: config.size("num_hidden_layers", 1, MOST_LAYERS)?,
+            vocab_size: config.size("vocab_size", 2, MAX_VOCAB_SIZE)?,
+            hidden_size: width,
+            layers: config.size("num_hidden_layers", 1, MAX_LAYERS)?,
             heads,
-            feed_forward: config.size("intermediate_size", 1, 16 * WIDEST)?,
-            positions: config.size_or("max_position_embeddings", 1, MOST_TOKENS, 512)?,
-            token_types: config.size_or("type_vocab_size", 1, WIDEST, 2)?,
-            norm_epsilon: config.number_or("layer_norm_eps", 1e-12)? as f32,
+            intermediate_size: config.size("intermediate_size", 1, 16 * MAX_WIDTH)?,
+            positions: config.size_or("max_position_embeddings", 1, MAX_VOCAB_SIZE, 512)?,
+            token_types: config.size_or("type_vocab_size", 1, MAX_WIDTH, 2)?,
+            layer_norm_eps: config.number_or("layer_norm_eps", 1e-12)? as f32,
         })
     }
 
@@ -82,14 +82,14 @@ impl BertConfig {
         fields(json!({
             "architectures": ["BertForMaskedLM"],
             "model_type": "bert",
-            "vocab_size": self.tokens,
-            "hidden_size": self.width,
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
             "num_hidden_layers": self.layers,
             "num_attention_heads": self.heads,
-            "intermediate_size": self.feed_forward,
+            "intermediate_size": self.intermediate_size,
             "max_position_embeddings": self.positions,
             "type_vocab_size": self.token_types,
-            "layer_norm_eps": short(self.norm_epsilon),
+            "layer_norm_eps": short(self.layer_norm_eps),
             "hidden_act": "gelu",
             "hidden_dropout_prob": 0.0,
             "attention_probs_dropout_prob": 0.0,
@@ -99,7 +99,7 @@ impl BertConfig {
     }
 }
 
-/// Tensors that files carry and no computation here needs: the head once more, and what was for other tasks.
+/// Tensors of a file that no computation here needs: a copy of the head, and those of other tasks.
 pub(crate) fn is_idle(name: &str) -> bool {
     name == "bert.embeddings.position_ids"
         || ["cls.predictions.decoder.", "cls.seq_relationship.", "bert.pooler."]
@@ -117,7 +117,7 @@ struct Layer {
     mlp_norm: Affine,
 }
 
-/// A BERT's tensors and how to compute with them.
+/// The tensors of a BERT, and its forward and backward pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Bert {
     pub(crate) config: BertConfig,
@@ -133,37 +133,37 @@ pub(crate) struct Bert {
     head: Head,
 }
 
-/// Spread of fresh embeddings, and height of the waves that fresh positions are.
+/// Standard deviation of initial embeddings, and amplitude of the waves that positions start as.
 const EMBEDDED: f32 = 0.04;
 const WAVE: f64 = 0.06;
-/// Variance of what a fresh linear map makes of normal inputs. With the 0.02 of the published models for a spread of
-/// weights, rows as narrow as ours take several times as many steps to learn where to look.
+/// Variance of the outputs of an initial linear map for normal inputs. With the published standard deviation of 0.02,
+/// narrow networks need several times as many steps to learn where to attend.
 const PASSED: f32 = 0.4;
 
-/// Adds linear maps of the same input, so that one product does them all.
+/// Adds linear maps of the same input side by side, so that one product computes them all.
 fn add_linear(layout: &mut Layout, names: &[String], inputs: usize, outputs: usize) -> Affine {
     let start = layout.len();
     for name in names {
-        let start = Start::Normal((PASSED / inputs as f32).sqrt());
+        let start = Initializer::Normal((PASSED / inputs as f32).sqrt());
         layout.add(format!("{name}.weight"), &[outputs, inputs], Role::Hidden, start);
     }
     let middle = layout.len();
     for name in names {
-        layout.add(format!("{name}.bias"), &[outputs], Role::Vector, Start::Constant(0.0));
+        layout.add(format!("{name}.bias"), &[outputs], Role::Vector, Initializer::Constant(0.0));
     }
     Affine { weight: start..middle, bias: middle..layout.len() }
 }
 
 impl Bert {
     pub(crate) fn new(config: BertConfig) -> Self {
-        let BertConfig { tokens, width, feed_forward, positions, token_types, .. } = config;
-        let heads = Heads { queries: config.heads, keys: config.heads, width: width / config.heads };
+        let BertConfig { vocab_size, hidden_size: width, intermediate_size, positions, token_types, .. } = config;
+        let heads = Heads { queries: config.heads, keys: config.heads, head_dim: width / config.heads };
         let mut layout = Layout::default();
         let mut table = |name: &str, rows: usize| {
             let name = format!("bert.embeddings.{name}_embeddings.weight");
-            layout.add(name, &[rows, width], Role::Embedding, Start::Normal(EMBEDDED))
+            layout.add(name, &[rows, width], Role::Embedding, Initializer::Normal(EMBEDDED))
         };
-        let embedding = table("word", tokens);
+        let embedding = table("word", vocab_size);
         let positions = table("position", positions);
         let types = table("token_type", token_types);
         let norm = Affine::add_norm(&mut layout, "bert.embeddings.LayerNorm", width);
@@ -175,15 +175,15 @@ impl Bert {
                     qkv: add_linear(&mut layout, &qkv, width, width),
                     out: add_linear(&mut layout, &[name("attention.output.dense")], width, width),
                     norm: Affine::add_norm(&mut layout, &name("attention.output.LayerNorm"), width),
-                    up: add_linear(&mut layout, &[name("intermediate.dense")], width, feed_forward),
-                    down: add_linear(&mut layout, &[name("output.dense")], feed_forward, width),
+                    up: add_linear(&mut layout, &[name("intermediate.dense")], width, intermediate_size),
+                    down: add_linear(&mut layout, &[name("output.dense")], intermediate_size, width),
                     mlp_norm: Affine::add_norm(&mut layout, &name("output.LayerNorm"), width),
                 }
             })
             .collect();
         let transform = add_linear(&mut layout, &["cls.predictions.transform.dense".to_owned()], width, width);
         let transform_norm = Affine::add_norm(&mut layout, "cls.predictions.transform.LayerNorm", width);
-        let bias = layout.add("cls.predictions.bias", &[tokens], Role::Vector, Start::Constant(0.0));
+        let bias = layout.add("cls.predictions.bias", &[vocab_size], Role::Vector, Initializer::Constant(0.0));
         let head = Head { table: embedding.clone(), bias: Some(bias) };
         let token_type = types.start..types.start + width;
         Self { config, heads, layout, embedding, positions, token_type, norm, layers, transform, transform_norm, head }
@@ -193,10 +193,10 @@ impl Bert {
         &self.layout
     }
 
-    /// Positions start as waves (Vaswani et al., 2017) and are learnt from there on: a head that is to look so many places
-    /// aside can do so wherever it stands, instead of learning it for each place.
-    pub(crate) fn begin(&self, weights: &mut [f32]) {
-        let width = self.config.width;
+    /// Positions start as waves (Vaswani et al., 2017) and are then trained: a head can learn to attend to a fixed
+    /// offset for all positions at once, instead of learning it for each position.
+    pub(crate) fn initialize(&self, weights: &mut [f32]) {
+        let width = self.config.hidden_size;
         for (position, row) in weights[self.positions.clone()].chunks_exact_mut(width).enumerate() {
             for (i, value) in row.iter_mut().enumerate() {
                 let angle = position as f64 * 10_000f64.powf(-((i / 2 * 2) as f64 / width as f64));
@@ -205,24 +205,24 @@ impl Bert {
         }
     }
 
-    /// The decoder, which is the table of embeddings and a bias.
+    /// The decoder: the embedding table and a bias.
     pub(crate) const fn head(&self) -> &Head {
         &self.head
     }
 
     /// Numbers in a hidden row.
-    pub(crate) const fn width(&self) -> usize {
-        self.config.width
+    pub(crate) const fn hidden_size(&self) -> usize {
+        self.config.hidden_size
     }
 
-    /// Rows of whole sequences, each of which attends to itself.
+    /// The rows of whole sequences; each sequence attends to itself.
     pub(crate) fn rows(sequences: &[&[u32]]) -> Rows {
         let groups: Vec<_> = sequences.iter().map(|sequence| (0, sequence.len(), 1)).collect();
         Rows::new(&groups, Order::Branches, |group, _, step| sequences[group][step])
     }
 }
 
-/// What a layer keeps for its backward pass. Sums become the normal rows of their norms.
+/// What a layer keeps for its backward pass. Sums are replaced by their normalized rows.
 #[derive(Debug, Default)]
 struct LayerTape {
     input: Vec<f32>,
@@ -245,9 +245,9 @@ pub(crate) struct Tape {
     inverse: Vec<f32>,
     x: Vec<f32>,
     layers: Vec<LayerTape>,
-    /// Rows that the head was asked about.
-    chosen: Vec<usize>,
-    asked: Vec<f32>,
+    /// The rows that the head predicts from.
+    selected: Vec<usize>,
+    head_input: Vec<f32>,
     transformed: Vec<f32>,
     normal: Vec<f32>,
     head_inverse: Vec<f32>,
@@ -259,14 +259,14 @@ pub(crate) struct Tape {
 }
 
 impl Tape {
-    /// The rows that the head multiplies, of the last call of [`Bert::ask`].
+    /// The rows that the head multiplies, of the last call of [`Bert::transform_rows`].
     pub(crate) fn hidden(&self, width: usize) -> &[f32] {
-        &self.hidden[..self.chosen.len() * width]
+        &self.hidden[..self.selected.len() * width]
     }
 }
 
 impl Bert {
-    /// Takes rows through the encoder; `keep` says whether a backward pass follows.
+    /// Runs rows through the encoder; `keep` tells whether a backward pass follows.
     pub(crate) fn forward(&self, weights: &[f32], rows: &Rows, tape: &mut Tape, keep: bool) {
         self.enter(weights, rows, tape);
         self.pass(&self.layers, weights, rows, tape, keep);
@@ -274,16 +274,16 @@ impl Bert {
 
     /// The embedded rows.
     fn enter(&self, weights: &[f32], rows: &Rows, tape: &mut Tape) {
-        let (n, width) = (rows.len(), self.config.width);
-        let sum = room(&mut tape.sum, n * width);
+        let (n, width) = (rows.len(), self.config.hidden_size);
+        let sum = resize(&mut tape.sum, n * width);
         embed(sum, &weights[self.embedding.clone()], &rows.tokens, width);
         let places = &weights[self.positions.clone()];
         rows.for_each(|_, _, step, row| {
-            single::add(&mut sum[row * width..][..width], &places[step * width..][..width]);
+            kernels::f32::add(&mut sum[row * width..][..width], &places[step * width..][..width]);
         });
-        single::add_to_rows(sum, &weights[self.token_type.clone()]);
-        let (x, inverse) = (room(&mut tape.x, n * width), room(&mut tape.inverse, n));
-        self.norm.norm_kept(x, sum, inverse, weights, self.config.norm_epsilon);
+        kernels::f32::add_to_rows(sum, &weights[self.token_type.clone()]);
+        let (x, inverse) = (resize(&mut tape.x, n * width), resize(&mut tape.inverse, n));
+        self.norm.norm_kept(x, sum, inverse, weights, self.config.layer_norm_eps);
     }
 
     fn pass(&self, layers: &[Layer], weights: &[f32], rows: &Rows, tape: &mut Tape, keep: bool) {
@@ -291,7 +291,7 @@ impl Bert {
         if tape.layers.len() < needed {
             tape.layers.resize_with(needed, LayerTape::default);
         }
-        let x = &mut tape.x[..rows.len() * self.config.width];
+        let x = &mut tape.x[..rows.len() * self.config.hidden_size];
         for (index, layer) in layers.iter().enumerate() {
             let kept = &mut tape.layers[if keep { index } else { 0 }];
             self.layer(layer, weights, rows, x, kept, keep);
@@ -299,14 +299,14 @@ impl Bert {
     }
 
     fn layer(&self, layer: &Layer, weights: &[f32], rows: &Rows, x: &mut [f32], kept: &mut LayerTape, keep: bool) {
-        let (n, width, inner) = (rows.len(), self.config.width, self.config.feed_forward);
-        let (heads, epsilon) = (&self.heads, self.config.norm_epsilon);
+        let (n, width, inner) = (rows.len(), self.config.hidden_size, self.config.intermediate_size);
+        let (heads, epsilon) = (&self.heads, self.config.layer_norm_eps);
         if keep {
-            room(&mut kept.input, n * width).copy_from_slice(x);
+            resize(&mut kept.input, n * width).copy_from_slice(x);
         }
-        let qkv = room(&mut kept.qkv, n * heads.row());
-        layer.qkv.forward(qkv, Old::Replace, x, weights);
-        let attended = room(&mut kept.attended, n * heads.out());
+        let qkv = resize(&mut kept.qkv, n * heads.row());
+        layer.qkv.forward(qkv, Accumulate::Replace, x, weights);
+        let attended = resize(&mut kept.attended, n * heads.out());
         let needed = if keep { rows.groups.len() } else { 1 };
         if kept.scores.len() < needed {
             kept.scores.resize_with(needed, Vec::new);
@@ -318,39 +318,39 @@ impl Bert {
             let scores = &mut kept.scores[if keep { number } else { 0 }];
             attention::forward_full(heads, group.steps, qkv, attended, scores, keep);
         }
-        let sum = room(&mut kept.sum, n * width);
+        let sum = resize(&mut kept.sum, n * width);
         sum.copy_from_slice(x);
-        layer.out.forward(sum, Old::Add, attended, weights);
-        let middle = room(&mut kept.middle, n * width);
-        layer.norm.norm_kept(middle, sum, room(&mut kept.inverse, n), weights, epsilon);
-        let up = room(&mut kept.up, n * inner);
-        layer.up.forward(up, Old::Replace, middle, weights);
-        let active = room(&mut kept.active, n * inner);
+        layer.out.forward(sum, Accumulate::Add, attended, weights);
+        let middle = resize(&mut kept.middle, n * width);
+        layer.norm.norm_kept(middle, sum, resize(&mut kept.inverse, n), weights, epsilon);
+        let up = resize(&mut kept.up, n * inner);
+        layer.up.forward(up, Accumulate::Replace, middle, weights);
+        let active = resize(&mut kept.active, n * inner);
         gelu(active, up);
-        let sum = room(&mut kept.mlp_sum, n * width);
+        let sum = resize(&mut kept.mlp_sum, n * width);
         sum.copy_from_slice(middle);
-        layer.down.forward(sum, Old::Add, active, weights);
-        layer.mlp_norm.norm_kept(x, sum, room(&mut kept.mlp_inverse, n), weights, epsilon);
+        layer.down.forward(sum, Accumulate::Add, active, weights);
+        layer.mlp_norm.norm_kept(x, sum, resize(&mut kept.mlp_inverse, n), weights, epsilon);
     }
 
-    /// After a forward pass: makes the rows with these numbers into what the head multiplies.
-    pub(crate) fn ask(&self, weights: &[f32], chosen: Vec<usize>, tape: &mut Tape) {
-        let (n, width) = (chosen.len(), self.config.width);
-        let asked = room(&mut tape.asked, n * width);
-        for (row, from) in asked.chunks_exact_mut(width).zip(&chosen) {
+    /// After a forward pass: transforms the rows with these indices into those that the head multiplies.
+    pub(crate) fn transform_rows(&self, weights: &[f32], selected: Vec<usize>, tape: &mut Tape) {
+        let (n, width) = (selected.len(), self.config.hidden_size);
+        let head_input = resize(&mut tape.head_input, n * width);
+        for (row, from) in head_input.chunks_exact_mut(width).zip(&selected) {
             row.copy_from_slice(&tape.x[from * width..][..width]);
         }
-        let transformed = room(&mut tape.transformed, n * width);
-        self.transform.forward(transformed, Old::Replace, asked, weights);
-        let normal = room(&mut tape.normal, n * width);
+        let transformed = resize(&mut tape.transformed, n * width);
+        self.transform.forward(transformed, Accumulate::Replace, head_input, weights);
+        let normal = resize(&mut tape.normal, n * width);
         gelu(normal, transformed);
-        let (hidden, inverse) = (room(&mut tape.hidden, n * width), room(&mut tape.head_inverse, n));
-        self.transform_norm.norm_kept(hidden, normal, inverse, weights, self.config.norm_epsilon);
-        tape.chosen = chosen;
+        let (hidden, inverse) = (resize(&mut tape.hidden, n * width), resize(&mut tape.head_inverse, n));
+        self.transform_norm.norm_kept(hidden, normal, inverse, weights, self.config.layer_norm_eps);
+        tape.selected = selected;
     }
 
-    /// After a forward pass that was kept and [`Self::ask`]: adds the gradient of all weights but the head's, from that
-    /// of the asked rows. `d_hidden` is used up.
+    /// After a forward pass with `keep` and [`Self::transform_rows`]: adds the gradient of all weights except the
+    /// head's, from that of the transformed rows. `d_hidden` is overwritten.
     pub(crate) fn backward(
         &self,
         weights: &[f32],
@@ -359,18 +359,18 @@ impl Bert {
         d_hidden: &mut [f32],
         gradient: &mut [f32],
     ) {
-        let (n, width) = (rows.len(), self.config.width);
-        let asked = tape.chosen.len();
-        let (normal, inverse) = (&tape.normal[..asked * width], &tape.head_inverse[..asked]);
+        let (n, width) = (rows.len(), self.config.hidden_size);
+        let head_input = tape.selected.len();
+        let (normal, inverse) = (&tape.normal[..head_input * width], &tape.head_inverse[..head_input]);
         self.transform_norm.back_norm(d_hidden, normal, inverse, weights, gradient);
-        back_gelu(d_hidden, &tape.transformed[..asked * width]);
-        let d_asked = room(&mut tape.d_wide, asked * width);
-        let input = &tape.asked[..asked * width];
-        self.transform.backward((d_asked, Old::Replace), d_hidden, input, weights, gradient);
-        let d_x = room(&mut tape.d_x, n * width);
+        back_gelu(d_hidden, &tape.transformed[..head_input * width]);
+        let d_head_input = resize(&mut tape.d_wide, head_input * width);
+        let input = &tape.head_input[..head_input * width];
+        self.transform.backward((d_head_input, Accumulate::Replace), d_hidden, input, weights, gradient);
+        let d_x = resize(&mut tape.d_x, n * width);
         d_x.fill(0.0);
-        for (d_row, row) in d_asked.chunks_exact(width).zip(&tape.chosen) {
-            single::add(&mut d_x[row * width..][..width], d_row);
+        for (d_row, row) in d_head_input.chunks_exact(width).zip(&tape.selected) {
+            kernels::f32::add(&mut d_x[row * width..][..width], d_row);
         }
         for index in (0..self.layers.len()).rev() {
             self.back_layer(index, weights, rows, tape, gradient);
@@ -380,28 +380,28 @@ impl Bert {
         back_embed(&mut gradient[self.embedding.clone()], d_x, &rows.tokens, width);
         let d_places = &mut gradient[self.positions.clone()];
         rows.for_each(|_, _, step, row| {
-            single::add(&mut d_places[step * width..][..width], &d_x[row * width..][..width]);
+            kernels::f32::add(&mut d_places[step * width..][..width], &d_x[row * width..][..width]);
         });
-        single::sum_of_rows(&mut gradient[self.token_type.clone()], d_x);
+        kernels::f32::sum_of_rows(&mut gradient[self.token_type.clone()], d_x);
     }
 
-    /// `tape.d_x` holds the gradient of a layer's output and gets that of its input.
+    /// Replaces the gradient of a layer's output in `tape.d_x` by that of its input.
     fn back_layer(&self, index: usize, weights: &[f32], rows: &Rows, tape: &mut Tape, gradient: &mut [f32]) {
-        let (n, width, inner) = (rows.len(), self.config.width, self.config.feed_forward);
+        let (n, width, inner) = (rows.len(), self.config.hidden_size, self.config.intermediate_size);
         let (layer, kept, heads) = (&self.layers[index], &tape.layers[index], &self.heads);
         let d_x = &mut tape.d_x[..n * width];
         // Feed-forward layer; the sum's gradient reaches its input directly, and through the layer.
         layer.mlp_norm.back_norm(d_x, &kept.mlp_sum[..n * width], &kept.mlp_inverse[..n], weights, gradient);
-        let d_up = room(&mut tape.d_wide, n * inner);
-        layer.down.backward((d_up, Old::Replace), d_x, &kept.active[..n * inner], weights, gradient);
+        let d_up = resize(&mut tape.d_wide, n * inner);
+        layer.down.backward((d_up, Accumulate::Replace), d_x, &kept.active[..n * inner], weights, gradient);
         back_gelu(d_up, &kept.up[..n * inner]);
-        layer.up.backward((d_x, Old::Add), d_up, &kept.middle[..n * width], weights, gradient);
+        layer.up.backward((d_x, Accumulate::Add), d_up, &kept.middle[..n * width], weights, gradient);
         // Attention.
         layer.norm.back_norm(d_x, &kept.sum[..n * width], &kept.inverse[..n], weights, gradient);
-        let d_attended = room(&mut tape.d_wide, n * heads.out());
+        let d_attended = resize(&mut tape.d_wide, n * heads.out());
         let attended = &kept.attended[..n * heads.out()];
-        layer.out.backward((d_attended, Old::Replace), d_x, attended, weights, gradient);
-        let d_qkv = room(&mut tape.d_qkv, n * heads.row());
+        layer.out.backward((d_attended, Accumulate::Replace), d_x, attended, weights, gradient);
+        let d_qkv = resize(&mut tape.d_qkv, n * heads.row());
         for (group, scores) in rows.groups.iter().zip(&kept.scores) {
             let own = group.row..group.row + group.steps;
             let qkv = &kept.qkv[own.start * heads.row()..own.end * heads.row()];
@@ -410,10 +410,10 @@ impl Bert {
             let scores = &scores[..heads.kept_scores(group)];
             attention::backward(heads, group.steps, qkv, scores, d_attended, d_qkv, &mut tape.d_scores);
         }
-        layer.qkv.backward((d_x, Old::Add), d_qkv, &kept.input[..n * width], weights, gradient);
+        layer.qkv.backward((d_x, Accumulate::Add), d_qkv, &kept.input[..n * width], weights, gradient);
     }
 
-    /// The attention weights of the deepest layer for one sequence, averaged over heads: a row for each position that
+    /// The attention weights of the last layer for one sequence, averaged over heads: one row per position that
     /// attends.
     pub(crate) fn attention(&self, weights: &[f32], tokens: &[u32]) -> Vec<f32> {
         let Some((deepest, before)) = self.layers.split_last() else { return Vec::new() };
@@ -421,7 +421,7 @@ impl Bert {
         self.enter(weights, &rows, &mut tape);
         self.pass(before, weights, &rows, &mut tape, false);
         let mut qkv = vec![0.0; rows.len() * self.heads.row()];
-        deepest.qkv.forward(&mut qkv, Old::Replace, &tape.x, weights);
+        deepest.qkv.forward(&mut qkv, Accumulate::Replace, &tape.x, weights);
         attention::mean_weights(&self.heads, rows.len(), &qkv)
     }
 }

@@ -1,5 +1,5 @@
-//! GPT-2 (Radford et al., 2019): a pre-norm Transformer with layer norm, learnt positions and GELU; only to be read,
-//! not trained. Tensors are named as in Hugging Face's `GPT2LMHeadModel`.
+//! GPT-2 (Radford et al., 2019): a pre-norm Transformer with layer norm, learned positions and GELU. It can be read and
+//! queried, but not trained. Tensors are named as in Hugging Face's `GPT2LMHeadModel`.
 //!
 //! ```text
 //! x ← embedding(token) + position
@@ -7,68 +7,67 @@
 //! x ← x + gelu(norm(x) · Wf + bf) · Wp + bp
 //! ```
 //!
-//! Shapes: `d` numbers a row, `H` heads of `d / H` numbers, `f` numbers in the feed-forward layer. Matrices lie as
-//! `in × out`: `Wa` is `d × 3d`, `Wo` is `d × d`, `Wf` is `d × f`, `Wp` is `f × d`. Cost of a row and layer:
+//! Shapes: `d` numbers per row, `H` heads of `d / H` numbers, `f` numbers in the feed-forward layer. Matrices are
+//! stored as `in × out`: `Wa` is `d × 3d`, `Wo` is `d × d`, `Wf` is `d × f`, `Wp` is `f × d`. Cost per row and layer:
 //! `2·(4·d² + 2·d·f)` operations and the attention.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value, json};
+use trace_kernels::gelu::tanh_gelu;
+use trace_kernels::matmul::Accumulate;
 
 use super::affine::Affine;
-use super::architecture::{Architecture, Past, embed, room};
-use super::attention::{self, Cache, Heads};
-use super::layout::{Layout, Role, Start};
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
+use super::architecture::{Network, Past, embed, resize};
+use super::attention::{self, Heads, KeyValueCache};
+use super::layout::{Initializer, Layout, Role};
+use super::network::{MAX_LAYERS, MAX_VOCAB_SIZE, MAX_WIDTH, fields, short};
 use super::rows::{Order, Rows};
 use crate::Error;
 use crate::folder::Config;
-use crate::kernels::gelu::tanh_gelu;
-use crate::kernels::product::Old;
-use crate::kernels::single;
 
-/// The shape of a GPT-2.
+/// The configuration of a GPT-2.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gpt2Config {
-    /// Tokens, special ones counted.
-    pub tokens: usize,
+    /// Number of tokens, including special ones.
+    pub vocab_size: usize,
     /// Numbers in a hidden row.
-    pub width: usize,
-    /// Layers.
+    pub hidden_size: usize,
+    /// Number of layers.
     pub layers: usize,
-    /// Heads; divides the width.
+    /// Number of heads; divides the hidden size.
     pub heads: usize,
     /// Numbers in the feed-forward layer.
-    pub feed_forward: usize,
-    /// The most tokens of a sequence.
+    pub intermediate_size: usize,
+    /// The maximum number of tokens of a sequence.
     pub positions: usize,
-    /// What keeps a norm from dividing by zero.
-    pub norm_epsilon: f32,
-    /// Whether the head is the table of embeddings.
-    pub tied: bool,
+    /// Keeps a norm from dividing by zero.
+    pub layer_norm_eps: f32,
+    /// Whether the head is the embedding table.
+    pub tie_word_embeddings: bool,
 }
 
 impl Gpt2Config {
-    /// From a Transformers config; `has_head` says whether the files have a head of their own.
+    /// From a Transformers config; `has_head` tells whether the files contain a separate head.
     pub(crate) fn read(config: &Config<'_>, has_head: bool) -> Result<Self, Error> {
         config.only("activation_function", &[json!("gelu_new"), json!("gelu_pytorch_tanh")])?;
         config.only("scale_attn_weights", &[json!(true)])?;
         config.only("scale_attn_by_inverse_layer_idx", &[json!(false)])?;
         config.only("add_cross_attention", &[json!(false)])?;
-        let width = config.size("n_embd", 1, WIDEST)?;
-        let heads = config.size("n_head", 1, WIDEST)?;
+        let width = config.size("n_embd", 1, MAX_WIDTH)?;
+        let heads = config.size("n_head", 1, MAX_WIDTH)?;
         if !width.is_multiple_of(heads) {
             return Err(config.fault("n_head", &format!("a divisor of n_embd {width}"), config.values.get("n_head")));
         }
         Ok(Self {
-            tokens: config.size("vocab_size", 2, MOST_TOKENS)?,
-            width,
-            layers: config.size("n_layer", 1, MOST_LAYERS)?,
+            vocab_size: config.size("vocab_size", 2, MAX_VOCAB_SIZE)?,
+            hidden_size: width,
+            layers: config.size("n_layer", 1, MAX_LAYERS)?,
             heads,
-            feed_forward: config.size_or("n_inner", 1, 16 * WIDEST, 4 * width)?,
-            positions: config.size_or("n_positions", 1, MOST_TOKENS, 1024)?,
-            norm_epsilon: config.number_or("layer_norm_epsilon", 1e-5)? as f32,
-            tied: config.flag_or("tie_word_embeddings", !has_head)?,
+            intermediate_size: config.size_or("n_inner", 1, 16 * MAX_WIDTH, 4 * width)?,
+            positions: config.size_or("n_positions", 1, MAX_VOCAB_SIZE, 1024)?,
+            layer_norm_eps: config.number_or("layer_norm_epsilon", 1e-5)? as f32,
+            tie_word_embeddings: config.flag_or("tie_word_embeddings", !has_head)?,
         })
     }
 
@@ -77,15 +76,15 @@ impl Gpt2Config {
         fields(json!({
             "architectures": ["GPT2LMHeadModel"],
             "model_type": "gpt2",
-            "vocab_size": self.tokens,
-            "n_embd": self.width,
+            "vocab_size": self.vocab_size,
+            "n_embd": self.hidden_size,
             "n_layer": self.layers,
             "n_head": self.heads,
-            "n_inner": self.feed_forward,
+            "n_inner": self.intermediate_size,
             "n_positions": self.positions,
-            "layer_norm_epsilon": short(self.norm_epsilon),
+            "layer_norm_epsilon": short(self.layer_norm_eps),
             "activation_function": "gelu_new",
-            "tie_word_embeddings": self.tied,
+            "tie_word_embeddings": self.tie_word_embeddings,
         }))
     }
 }
@@ -100,7 +99,7 @@ struct Layer {
     down: Affine,
 }
 
-/// A GPT-2's tensors and how to compute with them.
+/// The tensors of a GPT-2, and its forward pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Gpt2 {
     pub(crate) config: Gpt2Config,
@@ -115,20 +114,21 @@ pub(crate) struct Gpt2 {
 
 impl Gpt2 {
     pub(crate) fn new(config: Gpt2Config) -> Self {
-        let Gpt2Config { tokens, width, feed_forward, positions, .. } = config;
-        let heads = Heads { queries: config.heads, keys: config.heads, width: width / config.heads };
+        let Gpt2Config { vocab_size, hidden_size: width, intermediate_size, positions, .. } = config;
+        let heads = Heads { queries: config.heads, keys: config.heads, head_dim: width / config.heads };
         let mut layout = Layout::default();
-        let start = Start::Normal(0.02);
-        let embedding = layout.add("transformer.wte.weight", &[tokens, width], Role::Embedding, start);
+        let start = Initializer::Normal(0.02);
+        let embedding = layout.add("transformer.wte.weight", &[vocab_size, width], Role::Embedding, start);
         let places = layout.add("transformer.wpe.weight", &[positions, width], Role::Embedding, start);
         let mut add = |name: String, shape: &[usize], start| {
             let role = if shape.len() == 1 { Role::Vector } else { Role::Hidden };
             let weight = layout.add(format!("transformer.{name}.weight"), shape, role, start);
             let outputs = &shape[shape.len() - 1..];
-            let bias = layout.add(format!("transformer.{name}.bias"), outputs, Role::Vector, Start::Constant(0.0));
+            let bias =
+                layout.add(format!("transformer.{name}.bias"), outputs, Role::Vector, Initializer::Constant(0.0));
             Affine { weight, bias }
         };
-        let ones = Start::Constant(1.0);
+        let ones = Initializer::Constant(1.0);
         let layers = (0..config.layers)
             .map(|index| {
                 let mut add = |name: &str, shape: &[usize], start| add(format!("h.{index}.{name}"), shape, start);
@@ -137,22 +137,22 @@ impl Gpt2 {
                     qkv: add("attn.c_attn", &[width, 3 * width], start),
                     out: add("attn.c_proj", &[width, width], start),
                     mlp_norm: add("ln_2", &[width], ones),
-                    up: add("mlp.c_fc", &[width, feed_forward], start),
-                    down: add("mlp.c_proj", &[feed_forward, width], start),
+                    up: add("mlp.c_fc", &[width, intermediate_size], start),
+                    down: add("mlp.c_proj", &[intermediate_size, width], start),
                 }
             })
             .collect();
         let norm = add("ln_f".to_owned(), &[width], ones);
-        let head = if config.tied {
+        let head = if config.tie_word_embeddings {
             embedding.clone()
         } else {
-            layout.add("lm_head.weight", &[tokens, width], Role::Head, start)
+            layout.add("lm_head.weight", &[vocab_size, width], Role::Head, start)
         };
         Self { config, heads, layout, embedding, positions: places, layers, norm, head }
     }
 }
 
-/// Activations of a GPT-2; those of one layer at a time.
+/// Activations of one layer of a GPT-2 at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     x: Vec<f32>,
@@ -162,12 +162,12 @@ pub(crate) struct Tape {
     attended: Vec<f32>,
     up: Vec<f32>,
     hidden: Vec<f32>,
-    /// Numbers of `hidden` that the last pass wrote.
+    /// How many numbers of `hidden` the last pass wrote.
     size: usize,
 }
 
-impl Architecture for Gpt2 {
-    type Memory = Vec<Cache>;
+impl Network for Gpt2 {
+    type Cache = Vec<KeyValueCache>;
     type Tape = Tape;
     const ORDER: Order = Order::Branches;
 
@@ -175,12 +175,12 @@ impl Architecture for Gpt2 {
         &self.layout
     }
 
-    fn width(&self) -> usize {
-        self.config.width
+    fn hidden_size(&self) -> usize {
+        self.config.hidden_size
     }
 
-    fn tokens(&self) -> usize {
-        self.config.tokens
+    fn vocab_size(&self) -> usize {
+        self.config.vocab_size
     }
 
     fn embedding(&self) -> Range<usize> {
@@ -195,58 +195,58 @@ impl Architecture for Gpt2 {
         Some(self.config.positions)
     }
 
-    fn memory(&self, tokens: usize) -> Vec<Cache> {
-        self.layers.iter().map(|_| Cache::with_room(&self.heads, tokens)).collect()
+    fn cache(&self, tokens: usize) -> Vec<KeyValueCache> {
+        self.layers.iter().map(|_| KeyValueCache::with_capacity(&self.heads, tokens)).collect()
     }
 
     fn cost(&self, tokens: usize) -> (usize, usize) {
         let cache = self.config.layers * tokens * 2 * self.heads.out();
-        let row = 3 * self.config.width
+        let row = 3 * self.config.hidden_size
             + self.heads.row()
             + self.heads.out()
-            + self.config.feed_forward
+            + self.config.intermediate_size
             + self.heads.scores(tokens);
         (cache * size_of::<f32>(), row * size_of::<f32>())
     }
 
-    fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Vec<Cache>>, tape: &mut Tape) {
-        let (n, width, inner) = (rows.len(), self.config.width, self.config.feed_forward);
-        let (heads, epsilon) = (&self.heads, self.config.norm_epsilon);
+    fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Vec<KeyValueCache>>, tape: &mut Tape) {
+        let (n, width, inner) = (rows.len(), self.config.hidden_size, self.config.intermediate_size);
+        let (heads, epsilon) = (&self.heads, self.config.layer_norm_eps);
         tape.size = n * width;
-        let x = room(&mut tape.x, n * width);
+        let x = resize(&mut tape.x, n * width);
         embed(x, &weights[self.embedding.clone()], &rows.tokens, width);
         let places = &weights[self.positions.clone()];
         rows.for_each(|group, _, step, row| {
-            single::add(&mut x[row * width..][..width], &places[(group.start + step) * width..][..width]);
+            trace_kernels::f32::add(&mut x[row * width..][..width], &places[(group.start + step) * width..][..width]);
         });
-        let norm = room(&mut tape.norm, n * width);
-        let qkv = room(&mut tape.qkv, n * heads.row());
-        let attended = room(&mut tape.attended, n * heads.out());
-        let up = room(&mut tape.up, n * inner);
+        let norm = resize(&mut tape.norm, n * width);
+        let qkv = resize(&mut tape.qkv, n * heads.row());
+        let attended = resize(&mut tape.attended, n * heads.out());
+        let up = resize(&mut tape.up, n * inner);
         for (index, layer) in self.layers.iter().enumerate() {
             layer.norm.norm(norm, x, weights, epsilon);
-            layer.qkv.forward_plain(qkv, Old::Replace, norm, weights);
+            layer.qkv.forward_plain(qkv, Accumulate::Replace, norm, weights);
             for group in &rows.groups {
                 let own = group.row..group.row + group.count * group.steps;
                 let qkv = &qkv[own.start * heads.row()..own.end * heads.row()];
                 let attended = &mut attended[own.start * heads.out()..own.end * heads.out()];
                 let cache = match &past {
                     Past::Training | Past::Nothing => None,
-                    Past::Shared(memory) => Some(&memory[index]),
-                    Past::Growing(memory) => Some(&memory[index]),
+                    Past::Shared(cache) => Some(&cache[index]),
+                    Past::Growing(cache) => Some(&cache[index]),
                 };
                 attention::forward(heads, group, cache, qkv, attended, &mut tape.scores, false);
-                if let Past::Growing(memory) = &mut past {
-                    memory[index].extend(heads, qkv);
+                if let Past::Growing(cache) = &mut past {
+                    cache[index].extend(heads, qkv);
                 }
             }
-            layer.out.forward_plain(x, Old::Add, attended, weights);
+            layer.out.forward_plain(x, Accumulate::Add, attended, weights);
             layer.mlp_norm.norm(norm, x, weights, epsilon);
-            layer.up.forward_plain(up, Old::Replace, norm, weights);
+            layer.up.forward_plain(up, Accumulate::Replace, norm, weights);
             tanh_gelu(up);
-            layer.down.forward_plain(x, Old::Add, up, weights);
+            layer.down.forward_plain(x, Accumulate::Add, up, weights);
         }
-        self.norm.norm(room(&mut tape.hidden, n * width), x, weights, epsilon);
+        self.norm.norm(resize(&mut tape.hidden, n * width), x, weights, epsilon);
     }
 
     fn hidden(tape: &Tape) -> &[f32] {
@@ -260,18 +260,18 @@ mod tests {
 
     fn network() -> Gpt2 {
         Gpt2::new(Gpt2Config {
-            tokens: 9,
-            width: 12,
+            vocab_size: 9,
+            hidden_size: 12,
             layers: 2,
             heads: 3,
-            feed_forward: 20,
+            intermediate_size: 20,
             positions: 24,
-            norm_epsilon: 1e-5,
-            tied: true,
+            layer_norm_eps: 1e-5,
+            tie_word_embeddings: true,
         })
     }
 
-    /// Weights large enough to tell tensors apart.
+    /// Weights large enough to distinguish tensors.
     fn weights(network: &Gpt2) -> Vec<f32> {
         let mut weights = network.layout().draw(5);
         for (index, weight) in weights.iter_mut().enumerate() {
@@ -280,9 +280,9 @@ mod tests {
         weights
     }
 
-    /// The hidden rows of one sequence, in f64 and from the definition alone.
+    /// The hidden rows of one sequence, in f64, by the definition.
     fn plain(network: &Gpt2, weights: &[f32], tokens: &[u32]) -> Vec<Vec<f64>> {
-        let (width, head) = (network.config.width, network.heads.width);
+        let (width, head) = (network.config.hidden_size, network.heads.head_dim);
         let get = |range: &Range<usize>| weights[range.clone()].iter().map(|w| f64::from(*w)).collect::<Vec<_>>();
         let apply = |affine: &Affine, x: &[f64]| {
             let (weight, mut y) = (get(&affine.weight), get(&affine.bias));
@@ -297,7 +297,7 @@ mod tests {
         let norm = |affine: &Affine, x: &[f64]| -> Vec<f64> {
             let mean = x.iter().sum::<f64>() / width as f64;
             let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / width as f64;
-            let root = (variance + f64::from(network.config.norm_epsilon)).sqrt();
+            let root = (variance + f64::from(network.config.layer_norm_eps)).sqrt();
             let (gain, bias) = (get(&affine.weight), get(&affine.bias));
             x.iter().zip(gain.iter().zip(&bias)).map(|(x, (gain, bias))| (x - mean) / root * gain + bias).collect()
         };
@@ -339,14 +339,14 @@ mod tests {
     }
 
     #[test]
-    fn branches_from_a_memory_equal_whole_sequences() {
+    fn branches_from_a_cache_equal_whole_sequences() {
         let network = network();
-        let (weights, width) = (weights(&network), network.width());
-        let mut memory = network.memory(12);
+        let (weights, width) = (weights(&network), network.hidden_size());
+        let mut cache = network.cache(12);
         let (mut tape, mut reading) = (Tape::default(), Vec::new());
         for (start, steps) in [(0, 5), (5, 1), (6, 6)] {
             let rows = Rows::new(&[(start, steps, 1)], Gpt2::ORDER, |_, _, step| observed(start + step));
-            network.forward(&weights, &rows, Past::Growing(&mut memory), &mut tape);
+            network.forward(&weights, &rows, Past::Growing(&mut cache), &mut tape);
             reading.extend_from_slice(Gpt2::hidden(&tape));
         }
         let agree = |got: &[f32], expected: &[f64]| {
@@ -360,7 +360,7 @@ mod tests {
         }
         let groups = [(0, 3, 1), (7, 1, 2), (2, 14, 2), (12, 5, 2), (1, 2, 2), (12, 12, 1)];
         let rows = Rows::new(&groups, Gpt2::ORDER, branched);
-        network.forward(&weights, &rows, Past::Shared(&memory), &mut tape);
+        network.forward(&weights, &rows, Past::Shared(&cache), &mut tape);
         let hidden = Gpt2::hidden(&tape).to_vec();
         rows.for_each(|group, branch, step, row| {
             let mut tokens: Vec<u32> = (0..group.start).map(observed).collect();

@@ -1,4 +1,4 @@
-//! Every backward pass against central differences of its own forward pass.
+//! Compares every backward pass with central differences of its forward pass.
 
 use rand_chacha::ChaCha8Rng;
 use trace_core::random::{Purpose, Streams};
@@ -18,35 +18,35 @@ fn chance() -> ChaCha8Rng {
     Streams::new(1, "gradients").stream(Purpose::Mask, 0, 0)
 }
 
-/// What an earlier pass left in the buffers must not matter.
+/// The contents that an earlier pass left in the buffers must not matter.
 fn check_reuse<O: Objective>(objective: &O, tokens: usize, weights: &[f32]) {
-    let mut used = O::Space::default();
+    let mut used = O::Workspace::default();
     for lengths in [[11, 13, 4], [5, 2, 13], [9, 11, 11], [3, 7, 2]] {
         let examples = examples(objective, tokens, lengths);
         let (mut again, mut fresh) = (vec![0.0; weights.len()], vec![0.0; weights.len()]);
         objective.loss_and_gradient(weights, &examples, 1.0, &mut used, &mut again);
-        objective.loss_and_gradient(weights, &examples, 1.0, &mut O::Space::default(), &mut fresh);
+        objective.loss_and_gradient(weights, &examples, 1.0, &mut O::Workspace::default(), &mut fresh);
         assert!(again == fresh, "lengths {lengths:?}");
     }
 }
 
 pub(super) fn check<A: Trainable>(network: &A) {
-    check_objective(&NextEvent(network), network.tokens());
+    check_objective(&NextEvent(network), network.vocab_size());
 }
 
-/// Compares along random directions within each tensor, so that no tensor hides behind a larger one.
+/// Compares along random directions within each tensor, so that an error in a small tensor is found too.
 fn check_objective<O: Objective>(objective: &O, tokens: usize) {
     let layout = objective.layout();
     let mut weights = layout.draw(3);
-    // Away from special points such as gains of one and tables of zeros.
+    // Avoids special values such as gains of one and tables of zeros.
     for (index, weight) in weights.iter_mut().enumerate() {
         *weight += 0.1 * ((index * 29 % 17) as f32 / 17.0 - 0.5);
     }
     check_reuse(objective, tokens, &weights);
     let examples = examples(objective, tokens, [6, 2, 14]);
-    let loss = |weights: &[f32]| objective.loss(weights, &examples, &mut O::Space::default());
+    let loss = |weights: &[f32]| objective.loss(weights, &examples, &mut O::Workspace::default());
     let mut gradient = vec![0.0; layout.len()];
-    let sum = objective.loss_and_gradient(&weights, &examples, 1.0, &mut O::Space::default(), &mut gradient);
+    let sum = objective.loss_and_gradient(&weights, &examples, 1.0, &mut O::Workspace::default(), &mut gradient);
     assert!((sum - loss(&weights)).abs() < 1e-4 * sum);
     for entry in layout.entries() {
         let direction: Vec<f32> =
@@ -79,19 +79,19 @@ mod bert {
     #[test]
     fn gradients_are_those_of_the_loss() {
         for (layers, heads, token_types) in [(2, 3, 1), (1, 1, 2), (3, 4, 1)] {
-            let (tokens, width, feed_forward, positions, norm_epsilon) = (11, 12, 20, 16, 1e-6);
+            let (vocab_size, hidden_size, intermediate_size, positions, layer_norm_eps) = (11, 12, 20, 16, 1e-6);
             super::check_objective(
                 &Masked(&Bert::new(BertConfig {
-                    tokens,
-                    width,
+                    vocab_size,
+                    hidden_size,
                     layers,
                     heads,
-                    feed_forward,
+                    intermediate_size,
                     positions,
                     token_types,
-                    norm_epsilon,
+                    layer_norm_eps,
                 })),
-                tokens - 1,
+                vocab_size - 1,
             );
         }
     }
@@ -102,18 +102,18 @@ mod llama {
 
     #[test]
     fn gradients_are_those_of_the_loss() {
-        for (heads, key_heads, tied) in [(4, 4, true), (4, 2, false), (2, 1, false)] {
+        for (heads, num_key_value_heads, tie_word_embeddings) in [(4, 4, true), (4, 2, false), (2, 1, false)] {
             super::check(&Llama::new(LlamaConfig {
-                tokens: 11,
-                width: 12,
+                vocab_size: 11,
+                hidden_size: 12,
                 layers: 2,
                 heads,
-                key_heads,
-                head_width: 6,
-                feed_forward: 20,
+                num_key_value_heads,
+                head_dim: 6,
+                intermediate_size: 20,
                 rope_theta: 10_000.0,
-                norm_epsilon: 1e-5,
-                tied,
+                rms_norm_eps: 1e-5,
+                tie_word_embeddings,
                 trained_length: 64,
             }));
         }
@@ -125,9 +125,9 @@ mod gru {
 
     #[test]
     fn gradients_are_those_of_the_loss() {
-        for (width, tied) in [(12, true), (12, false), (21, false)] {
-            let (tokens, layers, norm_epsilon) = (11, 2, 1e-6);
-            super::check(&Gru::new(GruConfig { tokens, width, layers, norm_epsilon, tied }));
+        for (hidden_size, tie_word_embeddings) in [(12, true), (12, false), (21, false)] {
+            let (vocab_size, layers, rms_norm_eps) = (11, 2, 1e-6);
+            super::check(&Gru::new(GruConfig { vocab_size, hidden_size, layers, rms_norm_eps, tie_word_embeddings }));
         }
     }
 }
@@ -137,9 +137,9 @@ mod lstm {
 
     #[test]
     fn gradients_are_those_of_the_loss() {
-        for (width, tied) in [(12, true), (12, false), (21, false)] {
-            let (tokens, layers, norm_epsilon) = (11, 2, 1e-6);
-            super::check(&Lstm::new(LstmConfig { tokens, width, layers, norm_epsilon, tied }));
+        for (hidden_size, tie_word_embeddings) in [(12, true), (12, false), (21, false)] {
+            let (vocab_size, layers, rms_norm_eps) = (11, 2, 1e-6);
+            super::check(&Lstm::new(LstmConfig { vocab_size, hidden_size, layers, rms_norm_eps, tie_word_embeddings }));
         }
     }
 }
@@ -149,19 +149,21 @@ mod mamba {
 
     #[test]
     fn gradients_are_those_of_the_loss() {
-        for (state, inner, bias, tied) in [(4, 16, false, true), (16, 20, true, false), (16, 32, false, false)] {
+        for (state, inner, bias, tie_word_embeddings) in
+            [(4, 16, false, true), (16, 20, true, false), (16, 32, false, false)]
+        {
             super::check(&Mamba::new(MambaConfig {
-                tokens: 11,
-                width: 12,
+                vocab_size: 11,
+                hidden_size: 12,
                 layers: 2,
-                state,
-                kernel: 4,
-                inner,
-                step_rank: 2,
-                norm_epsilon: 1e-5,
-                conv_bias: !bias,
-                bias,
-                tied,
+                state_size: state,
+                conv_kernel: 4,
+                intermediate_size: inner,
+                time_step_rank: 2,
+                rms_norm_eps: 1e-5,
+                use_conv_bias: !bias,
+                use_bias: bias,
+                tie_word_embeddings,
             }));
         }
     }

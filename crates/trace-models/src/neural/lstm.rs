@@ -9,31 +9,32 @@
 //! Shapes: `x`, `h`, `c` and every gate have `d` numbers; `W_ih` and `W_hh` are `4d × d` in the order i, f, g, o. Cost
 //! of a row and layer: `16·d²` operations and `5d` exponentials.
 
-use super::recurrent::{BackStep, Cell, Part, Recurrent, RecurrentConfig, Step};
-use crate::kernels::gates;
+use trace_kernels::gates;
 
-/// The shape of an LSTM.
+use super::recurrent::{BackStep, Cell, Part, Recurrent, RecurrentConfig, Step};
+
+/// The configuration of an LSTM.
 pub type LstmConfig = RecurrentConfig;
 
-/// An LSTM's tensors and how to compute with them.
+/// The tensors of an LSTM, and its forward and backward pass.
 pub(crate) type Lstm = Recurrent<LstmCell>;
 
-/// One cell.
+/// The LSTM cell.
 #[derive(Clone, Debug)]
 pub(crate) struct LstmCell;
 
 impl Cell for LstmCell {
     const GATES: usize = 4;
     const INPUT: &'static [Part] = &[Part { weight: 0, count: 4, kept: 0 }];
-    const OWN: usize = 1;
+    const CELL_STATES: usize = 1;
 
     fn step(step: Step<'_>) {
         let Step { gates, hidden, bias, before, after } = step;
-        gates::lstm_step(gates, hidden, bias, before.cell, after.cell, after.shown);
+        gates::lstm_step(gates, hidden, bias, before.cell, after.cell, after.output);
     }
 
     fn back(step: BackStep<'_>) {
         let BackStep { gates, before, after, d_out, d_state, width } = step;
-        gates::back_lstm_step(gates, before.cell, after.cell, d_out, d_state.shown, d_state.cell, width);
+        gates::back_lstm_step(gates, before.cell, after.cell, d_out, d_state.output, d_state.cell, width);
     }
 }

@@ -7,81 +7,81 @@
 //! r ← r + W_out · ( (h C + D ⊙ u) ⊙ silu(z) )
 //! ```
 //!
-//! Shapes: `d` numbers a row, `e` channels, `n` numbers of state a channel, `q` numbers that steps are made of and `K`
-//! taps a channel. `W_in` is `2e × d`, `W_x` is `(q + 2n) × e`, `W_Δ` is `e × q`, `A` is `e × n`, `W_out` is `d × e`.
-//! Each projection is one product over all rows; the convolution and the scan (kernels/scan.rs) go branch by branch.
-//! Cost of a row and layer: `2·e·(3d + 2q + 2n + K)` operations, `e·n` exponentials and some `4·e·n` operations; the
-//! backward pass takes about twice that.
+//! Shapes: `d` numbers per row, `e` channels, `n` numbers of state per channel, rank `q` of the step sizes, and `K`
+//! taps per channel. `W_in` is `2e × d`, `W_x` is `(q + 2n) × e`, `W_Δ` is `e × q`, `A` is `e × n`, `W_out` is `d × e`.
+//! Each projection is one product over all rows; the convolution and the scan ([`trace_kernels::scan`]) run per branch.
+//! Cost per row and layer: `2·e·(3d + 2q + 2n + K)` operations, `e·n` exponentials and about `4·e·n` other operations;
+//! the backward pass costs about twice that.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value, json};
+use trace_kernels as kernels;
+use trace_kernels::matmul::{Accumulate, Matrix, MatrixMut, Precision, multiply_with};
+use trace_kernels::scan::{self, CHUNK, Kept, ScanGradients, Scanned, Shape, Window};
 
-use super::architecture::{Architecture, Past, Trainable, embed, room};
-use super::layout::{Layout, Role, Start};
+use super::architecture::{Network, Past, Trainable, embed, resize};
+use super::layout::{Initializer, Layout, Role};
 use super::linear;
-use super::network::{MOST_LAYERS, MOST_TOKENS, WIDEST, fields, short};
+use super::network::{MAX_LAYERS, MAX_VOCAB_SIZE, MAX_WIDTH, fields, short};
 use super::rows::{Group, Order, Rows};
 use crate::Error;
 use crate::folder::Config;
-use crate::kernels::product::{Grade, Matrix, MatrixMut, Old, multiply_to};
-use crate::kernels::scan::{self, CHUNK, Kept, ScanGradients, Scanned, Shape, Window};
-use crate::kernels::single;
 
-/// Bytes that a memory should stay below.
-const MEMORY: usize = 256 << 20;
-/// Bytes of it that states may take in any case.
-const STATES: usize = 64 << 20;
+/// Bytes that a cache should stay below.
+const CACHE_BYTES: usize = 256 << 20;
+/// Bytes that the states in a cache may take in any case.
+const STATE_BYTES: usize = 64 << 20;
 
-/// The shape of a Mamba.
+/// The configuration of a Mamba.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MambaConfig {
-    /// Tokens, special ones counted.
-    pub tokens: usize,
+    /// Number of tokens, including special ones.
+    pub vocab_size: usize,
     /// Numbers in a hidden row.
-    pub width: usize,
-    /// Layers.
+    pub hidden_size: usize,
+    /// Number of layers.
     pub layers: usize,
-    /// Numbers of state a channel.
-    pub state: usize,
-    /// Taps of the convolution.
-    pub kernel: usize,
-    /// Channels; usually twice the width.
-    pub inner: usize,
-    /// Numbers that step sizes are made of.
-    pub step_rank: usize,
-    /// What keeps a norm from dividing by zero.
-    pub norm_epsilon: f32,
+    /// Numbers of state per channel.
+    pub state_size: usize,
+    /// Number of taps of the convolution.
+    pub conv_kernel: usize,
+    /// Number of channels; usually twice the hidden size.
+    pub intermediate_size: usize,
+    /// Rank of the step sizes.
+    pub time_step_rank: usize,
+    /// Keeps a norm from dividing by zero.
+    pub rms_norm_eps: f32,
     /// Whether the convolution has a bias.
-    pub conv_bias: bool,
-    /// Whether the projections in and out have one.
-    pub bias: bool,
-    /// Whether the head is the table of embeddings.
-    pub tied: bool,
+    pub use_conv_bias: bool,
+    /// Whether the input and output projections have a bias.
+    pub use_bias: bool,
+    /// Whether the head is the embedding table.
+    pub tie_word_embeddings: bool,
 }
 
 impl MambaConfig {
-    /// From a Transformers config; `has_head` says whether the files have a head of their own.
+    /// From a Transformers config; `has_head` tells whether the files contain a separate head.
     pub(crate) fn read(config: &Config<'_>, has_head: bool) -> Result<Self, Error> {
         config.only("hidden_act", &[json!("silu")])?;
-        let width = config.size("hidden_size", 1, WIDEST)?;
+        let width = config.size("hidden_size", 1, MAX_WIDTH)?;
         let expand = config.size_or("expand", 1, 64, 2)?;
         let rank = match config.values.get("time_step_rank") {
             Some(Value::String(word)) if word == "auto" => width.div_ceil(16),
-            _ => config.size_or("time_step_rank", 1, WIDEST, width.div_ceil(16))?,
+            _ => config.size_or("time_step_rank", 1, MAX_WIDTH, width.div_ceil(16))?,
         };
         Ok(Self {
-            tokens: config.size("vocab_size", 2, MOST_TOKENS)?,
-            width,
-            layers: config.size("num_hidden_layers", 1, MOST_LAYERS)?,
-            state: config.size_or("state_size", 1, 4096, 16)?,
-            kernel: config.size_or("conv_kernel", 1, 256, 4)?,
-            inner: config.size_or("intermediate_size", 1, 64 * WIDEST, expand * width)?,
-            step_rank: rank,
-            norm_epsilon: config.number_or("layer_norm_epsilon", 1e-5)? as f32,
-            conv_bias: config.flag_or("use_conv_bias", true)?,
-            bias: config.flag_or("use_bias", false)?,
-            tied: config.flag_or("tie_word_embeddings", !has_head)?,
+            vocab_size: config.size("vocab_size", 2, MAX_VOCAB_SIZE)?,
+            hidden_size: width,
+            layers: config.size("num_hidden_layers", 1, MAX_LAYERS)?,
+            state_size: config.size_or("state_size", 1, 4096, 16)?,
+            conv_kernel: config.size_or("conv_kernel", 1, 256, 4)?,
+            intermediate_size: config.size_or("intermediate_size", 1, 64 * MAX_WIDTH, expand * width)?,
+            time_step_rank: rank,
+            rms_norm_eps: config.number_or("layer_norm_epsilon", 1e-5)? as f32,
+            use_conv_bias: config.flag_or("use_conv_bias", true)?,
+            use_bias: config.flag_or("use_bias", false)?,
+            tie_word_embeddings: config.flag_or("tie_word_embeddings", !has_head)?,
         })
     }
 
@@ -90,20 +90,20 @@ impl MambaConfig {
         fields(json!({
             "architectures": ["MambaForCausalLM"],
             "model_type": "mamba",
-            "vocab_size": self.tokens,
-            "hidden_size": self.width,
+            "vocab_size": self.vocab_size,
+            "hidden_size": self.hidden_size,
             "num_hidden_layers": self.layers,
-            "state_size": self.state,
-            "conv_kernel": self.kernel,
-            // Transformers derives one from the other; a width that is no multiple cannot be trained here.
-            "expand": self.inner / self.width,
-            "intermediate_size": self.inner,
-            "time_step_rank": self.step_rank,
-            "layer_norm_epsilon": short(self.norm_epsilon),
+            "state_size": self.state_size,
+            "conv_kernel": self.conv_kernel,
+            // Transformers derives one from the other; only multiples can be trained here.
+            "expand": self.intermediate_size / self.hidden_size,
+            "intermediate_size": self.intermediate_size,
+            "time_step_rank": self.time_step_rank,
+            "layer_norm_epsilon": short(self.rms_norm_eps),
             "hidden_act": "silu",
-            "use_conv_bias": self.conv_bias,
-            "use_bias": self.bias,
-            "tie_word_embeddings": self.tied,
+            "use_conv_bias": self.use_conv_bias,
+            "use_bias": self.use_bias,
+            "tie_word_embeddings": self.tie_word_embeddings,
         }))
     }
 }
@@ -124,7 +124,7 @@ struct Layer {
     out_bias: Option<Range<usize>>,
 }
 
-/// A Mamba's tensors and how to compute with them.
+/// The tensors of a Mamba, and its forward and backward pass.
 #[derive(Clone, Debug)]
 pub(crate) struct Mamba {
     pub(crate) config: MambaConfig,
@@ -138,15 +138,24 @@ pub(crate) struct Mamba {
 
 impl Mamba {
     pub(crate) fn new(config: MambaConfig) -> Self {
-        let MambaConfig { tokens, width, state, kernel, inner, step_rank, .. } = config;
+        let MambaConfig {
+            vocab_size,
+            hidden_size: width,
+            state_size: state,
+            conv_kernel: kernel,
+            intermediate_size: inner,
+            time_step_rank: step_rank,
+            ..
+        } = config;
         let shape = Shape { channels: inner, states: state, rank: step_rank };
         let mut layout = Layout::default();
-        let normal = |inputs: usize| Start::Normal((1.0 / inputs as f32).sqrt());
-        let uniform = |inputs: usize| Start::Uniform((1.0 / inputs as f32).sqrt());
-        // What is added to the residual starts small, so that depth does not make it grow.
-        let added = |inputs: usize| Start::Normal((0.5 / (inputs * config.layers) as f32).sqrt());
-        let (zeros, ones) = (Start::Constant(0.0), Start::Constant(1.0));
-        let embedding = layout.add("backbone.embeddings.weight", &[tokens, width], Role::Embedding, Start::Normal(0.5));
+        let normal = |inputs: usize| Initializer::Normal((1.0 / inputs as f32).sqrt());
+        let uniform = |inputs: usize| Initializer::Uniform((1.0 / inputs as f32).sqrt());
+        // Outputs into the residual stream start small, so that it does not grow with depth.
+        let added = |inputs: usize| Initializer::Normal((0.5 / (inputs * config.layers) as f32).sqrt());
+        let (zeros, ones) = (Initializer::Constant(0.0), Initializer::Constant(1.0));
+        let embedding =
+            layout.add("backbone.embeddings.weight", &[vocab_size, width], Role::Embedding, Initializer::Normal(0.5));
         let layers = (0..config.layers)
             .map(|index| {
                 let mut add = |name: &str, shape: &[usize], role, start| {
@@ -154,38 +163,39 @@ impl Mamba {
                 };
                 let norm = add("norm.weight", &[width], Role::Vector, ones);
                 let input = add("mixer.in_proj.weight", &[2 * inner, width], Role::Hidden, normal(width));
-                let input_bias = config.bias.then(|| add("mixer.in_proj.bias", &[2 * inner], Role::Vector, zeros));
+                let input_bias = config.use_bias.then(|| add("mixer.in_proj.bias", &[2 * inner], Role::Vector, zeros));
                 let taps = add("mixer.conv1d.weight", &[inner, 1, kernel], Role::Vector, uniform(kernel));
-                let taps_bias = config.conv_bias.then(|| add("mixer.conv1d.bias", &[inner], Role::Vector, zeros));
+                let taps_bias = config.use_conv_bias.then(|| add("mixer.conv1d.bias", &[inner], Role::Vector, zeros));
                 let mixing = add("mixer.x_proj.weight", &[shape.mixing(), inner], Role::Hidden, normal(inner));
                 let step = add("mixer.dt_proj.weight", &[inner, step_rank], Role::Hidden, uniform(step_rank));
-                let step_bias = add("mixer.dt_proj.bias", &[inner], Role::Vector, Start::StepBias(0.001, 0.1));
-                let rates = add("mixer.A_log", &[inner, state], Role::Vector, Start::LogCount);
+                let step_bias = add("mixer.dt_proj.bias", &[inner], Role::Vector, Initializer::StepBias(0.001, 0.1));
+                let rates = add("mixer.A_log", &[inner, state], Role::Vector, Initializer::LogCount);
                 let skip = add("mixer.D", &[inner], Role::Vector, ones);
                 let out = add("mixer.out_proj.weight", &[width, inner], Role::Hidden, added(inner));
-                let out_bias = config.bias.then(|| add("mixer.out_proj.bias", &[width], Role::Vector, zeros));
+                let out_bias = config.use_bias.then(|| add("mixer.out_proj.bias", &[width], Role::Vector, zeros));
                 Layer { norm, input, input_bias, taps, taps_bias, mixing, step, step_bias, rates, skip, out, out_bias }
             })
             .collect();
         let norm = layout.add("backbone.norm_f.weight", &[width], Role::Vector, ones);
-        let head = if config.tied {
+        let head = if config.tie_word_embeddings {
             embedding.clone()
         } else {
-            layout.add("lm_head.weight", &[tokens, width], Role::Head, Start::Normal(0.02))
+            layout.add("lm_head.weight", &[vocab_size, width], Role::Head, Initializer::Normal(0.02))
         };
         Self { config, shape, layout, embedding, layers, norm, head }
     }
 
-    /// Bytes of what is kept of every token, and of a state; of all layers.
+    /// Bytes that all layers keep per token, and bytes per state of all layers.
     fn bytes(&self) -> (usize, usize) {
-        let inputs = self.config.layers * (2 * self.config.inner + self.config.state) * size_of::<f32>();
+        let inputs =
+            self.config.layers * (2 * self.config.intermediate_size + self.config.state_size) * size_of::<f32>();
         (inputs, self.config.layers * self.shape.state() * size_of::<f32>())
     }
 
-    /// Tokens between the states that a memory of this many tokens keeps.
+    /// Tokens between the states that a cache of this many tokens keeps.
     fn stride(&self, tokens: usize) -> usize {
         let (inputs, state) = self.bytes();
-        let budget = MEMORY.saturating_sub(tokens * inputs).max(STATES);
+        let budget = CACHE_BYTES.saturating_sub(tokens * inputs).max(STATE_BYTES);
         (tokens * state).div_ceil(budget).max(1)
     }
 }
@@ -199,7 +209,7 @@ struct LayerTape {
     /// `x` and `z`.
     inputs: Vec<f32>,
     u: Vec<f32>,
-    /// What steps are made of, `B` and `C`.
+    /// The low-rank step sizes, `B` and `C`.
     mixing: Vec<f32>,
     delta: Vec<f32>,
     gated: Vec<f32>,
@@ -208,7 +218,7 @@ struct LayerTape {
     prepared: Prepared,
 }
 
-/// A layer's small tensors as its kernels want them, which know the shape by their lengths.
+/// A layer's small tensors in the order that its kernels need; the kernels derive shapes from their lengths.
 #[derive(Debug, Default)]
 struct Prepared {
     /// `K × e`.
@@ -245,7 +255,7 @@ pub(crate) struct Tape {
     layers: Vec<LayerTape>,
     inverse: Vec<f32>,
     hidden: Vec<f32>,
-    /// Numbers of `hidden` that the last pass wrote.
+    /// How many numbers of `hidden` the last pass wrote.
     size: usize,
     /// The rows of one branch.
     rows: Vec<usize>,
@@ -261,23 +271,32 @@ pub(crate) struct Tape {
 
 /// What a layer keeps of the observed sequence.
 #[derive(Debug, Default)]
-struct LayerMemory {
+struct LayerCache {
     /// `x`, `Δ` and `B` of every token.
     x: Vec<f32>,
     delta: Vec<f32>,
     b: Vec<f32>,
-    /// The state after every `stride` tokens, that after none first.
+    /// The state before the first token, then the state after every `stride` tokens.
     states: Vec<f32>,
 }
 
-impl LayerMemory {
-    /// The rows of `x` that a convolution looks back to from a position.
+impl LayerCache {
+    /// Adds the tokens of one branch, whose rows are in order.
+    fn extend(&mut self, inputs: &[f32], delta: &[f32], mixing: &[f32], shape: Shape) {
+        for (row, mixing) in inputs.chunks_exact(2 * shape.channels).zip(mixing.chunks_exact(shape.mixing())) {
+            self.x.extend_from_slice(&row[..shape.channels]);
+            self.b.extend_from_slice(&mixing[shape.rank..][..shape.states]);
+        }
+        self.delta.extend_from_slice(delta);
+    }
+
+    /// The rows of `x` before a position that a convolution there reads.
     fn before(&self, position: usize, width: usize, kernel: usize) -> &[f32] {
         &self.x[position.saturating_sub(kernel - 1) * width..position * width]
     }
 
-    /// Sets the state of `replay` to that after `position` tokens: the one kept last before it, taken through the
-    /// tokens that are missing.
+    /// Sets the state of `replay` to that after `position` tokens, from the last state kept before it and the tokens
+    /// since then.
     fn start(&self, position: usize, stride: usize, layer: &Prepared, shape: Shape, replay: &mut Replay) {
         let (slot, width) = (position / stride, shape.channels);
         let first = slot * stride;
@@ -286,7 +305,7 @@ impl LayerMemory {
         if first == position {
             return;
         }
-        let u = room(&mut replay.u, (position - first) * width);
+        let u = resize(&mut replay.u, (position - first) * width);
         replay.rows.clear();
         replay.rows.extend(0..position - first);
         let before = self.before(first, width, layer.taps.len() / width);
@@ -297,7 +316,7 @@ impl LayerMemory {
     }
 }
 
-/// The state that a group starts from, and what it takes to find it.
+/// The state that a group starts from, and the buffers to compute it.
 #[derive(Debug, Default)]
 struct Replay {
     state: Vec<f32>,
@@ -305,12 +324,12 @@ struct Replay {
     rows: Vec<usize>,
 }
 
-/// What is kept of an observed sequence: for every token what its layers' scans read, which is little, and states
-/// every few tokens, from which the others are found by going through the tokens between.
+/// What is kept of an observed sequence: the small inputs of the scans for every token, and a state every few tokens,
+/// from which the states in between are recomputed.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct Cache {
     stride: usize,
-    layers: Vec<LayerMemory>,
+    layers: Vec<LayerCache>,
 }
 
 /// The rows of a branch.
@@ -319,8 +338,8 @@ fn rows_of(into: &mut Vec<usize>, rows: &Rows, group: &Group, branch: usize) {
     into.extend(rows.steps()[..group.steps].iter().map(|step| step.start + group.branch + branch));
 }
 
-impl Architecture for Mamba {
-    type Memory = Memory;
+impl Network for Mamba {
+    type Cache = Cache;
     type Tape = Tape;
     const ORDER: Order = Order::Steps;
 
@@ -328,12 +347,12 @@ impl Architecture for Mamba {
         &self.layout
     }
 
-    fn width(&self) -> usize {
-        self.config.width
+    fn hidden_size(&self) -> usize {
+        self.config.hidden_size
     }
 
-    fn tokens(&self) -> usize {
-        self.config.tokens
+    fn vocab_size(&self) -> usize {
+        self.config.vocab_size
     }
 
     fn embedding(&self) -> Range<usize> {
@@ -344,52 +363,60 @@ impl Architecture for Mamba {
         self.head.clone()
     }
 
-    fn memory(&self, tokens: usize) -> Memory {
+    fn cache(&self, tokens: usize) -> Cache {
         let stride = self.stride(tokens);
         let layers = self.layers.iter().map(|_| {
             let mut states = Vec::with_capacity((tokens / stride + 1) * self.shape.state());
             states.resize(self.shape.state(), 0.0);
-            LayerMemory {
-                x: Vec::with_capacity(tokens * self.config.inner),
-                delta: Vec::with_capacity(tokens * self.config.inner),
-                b: Vec::with_capacity(tokens * self.config.state),
+            LayerCache {
+                x: Vec::with_capacity(tokens * self.config.intermediate_size),
+                delta: Vec::with_capacity(tokens * self.config.intermediate_size),
+                b: Vec::with_capacity(tokens * self.config.state_size),
                 states,
             }
         });
-        Memory { stride, layers: layers.collect() }
+        Cache { stride, layers: layers.collect() }
     }
 
     fn cost(&self, tokens: usize) -> (usize, usize) {
         let (inputs, state) = self.bytes();
-        let row = 3 * self.config.width + 1 + 5 * self.config.inner + self.shape.mixing();
+        let row = 3 * self.config.hidden_size + 1 + 5 * self.config.intermediate_size + self.shape.mixing();
         (tokens * inputs + (tokens / self.stride(tokens) + 1) * state, row * size_of::<f32>())
     }
 
-    fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Memory>, tape: &mut Tape) {
-        let MambaConfig { width, inner, kernel, step_rank, norm_epsilon: epsilon, .. } = self.config;
+    fn forward(&self, weights: &[f32], rows: &Rows, mut past: Past<'_, Cache>, tape: &mut Tape) {
+        let MambaConfig { hidden_size: width, intermediate_size: inner, time_step_rank: step_rank, .. } = self.config;
+        let (kernel, epsilon) = (self.config.conv_kernel, self.config.rms_norm_eps);
         let (n, shape) = (rows.len(), self.shape);
-        let (keep, grade) = (matches!(past, Past::Training), past.grade());
+        let (keep, precision) = (matches!(past, Past::Training), past.precision());
         tape.size = n * width;
         let layers = if keep { self.config.layers } else { 1 };
         tape.layers.resize_with(layers.max(tape.layers.len()), LayerTape::default);
-        let x = room(&mut tape.x, n * width);
+        let x = resize(&mut tape.x, n * width);
         embed(x, &weights[self.embedding.clone()], &rows.tokens, width);
         for (index, layer) in self.layers.iter().enumerate() {
             let kept = &mut tape.layers[if keep { index } else { 0 }];
             kept.prepared.set(weights, layer, shape);
-            let norm = room(&mut kept.norm, n * width);
-            single::rms_norm(norm, room(&mut kept.inverse, n), x, &weights[layer.norm.clone()], epsilon);
-            let inputs = room(&mut kept.inputs, n * 2 * inner);
-            linear::forward(inputs, Old::Replace, grade, norm, &weights[layer.input.clone()], (width, 2 * inner));
+            let norm = resize(&mut kept.norm, n * width);
+            kernels::f32::rms_norm(norm, resize(&mut kept.inverse, n), x, &weights[layer.norm.clone()], epsilon);
+            let inputs = resize(&mut kept.inputs, n * 2 * inner);
+            linear::forward(
+                inputs,
+                Accumulate::Replace,
+                precision,
+                norm,
+                &weights[layer.input.clone()],
+                (width, 2 * inner),
+            );
             if let Some(bias) = &layer.input_bias {
-                single::add_to_rows(inputs, &weights[bias.clone()]);
+                kernels::f32::add_to_rows(inputs, &weights[bias.clone()]);
             }
-            let u = room(&mut kept.u, n * inner);
+            let u = resize(&mut kept.u, n * inner);
             for group in &rows.groups {
                 let before: &[f32] = match &past {
                     Past::Training | Past::Nothing => &[],
-                    Past::Shared(memory) => memory.layers[index].before(group.start, inner, kernel),
-                    Past::Growing(memory) => memory.layers[index].before(group.start, inner, kernel),
+                    Past::Shared(cache) => cache.layers[index].before(group.start, inner, kernel),
+                    Past::Growing(cache) => cache.layers[index].before(group.start, inner, kernel),
                 };
                 let window = Window { x: inputs, stride: 2 * inner, before };
                 for branch in 0..group.count {
@@ -397,39 +424,46 @@ impl Architecture for Mamba {
                     scan::convolve(u, window, &tape.rows, &kept.prepared.taps, &kept.prepared.bias);
                 }
             }
-            let mixing = room(&mut kept.mixing, n * shape.mixing());
-            linear::forward(mixing, Old::Replace, grade, u, &weights[layer.mixing.clone()], (inner, shape.mixing()));
-            let delta = room(&mut kept.delta, n * inner);
+            let mixing = resize(&mut kept.mixing, n * shape.mixing());
+            linear::forward(
+                mixing,
+                Accumulate::Replace,
+                precision,
+                u,
+                &weights[layer.mixing.clone()],
+                (inner, shape.mixing()),
+            );
+            let delta = resize(&mut kept.delta, n * inner);
             let from = Matrix::strided(mixing, n, step_rank, shape.mixing());
             let step = Matrix::new(&weights[layer.step.clone()], inner, step_rank).transposed();
-            multiply_to(grade, MatrixMut::new(delta, n, inner), Old::Replace, 1.0, from, step);
+            multiply_with(precision, MatrixMut::new(delta, n, inner), Accumulate::Replace, 1.0, from, step);
             scan::step_sizes(delta, &weights[layer.step_bias.clone()]);
 
-            let gated = room(&mut kept.gated, n * inner);
-            let scratch = room(&mut tape.scratch, shape.scratch());
+            let gated = resize(&mut kept.gated, n * inner);
+            let scratch = resize(&mut tape.scratch, shape.scratch());
             let mut slot = 0;
             for group in &rows.groups {
-                let memory = match &past {
+                let cache = match &past {
                     Past::Training | Past::Nothing => None,
-                    Past::Shared(memory) => Some((&memory.layers[index], memory.stride)),
-                    Past::Growing(memory) => Some((&memory.layers[index], memory.stride)),
+                    Past::Shared(cache) => Some((&cache.layers[index], cache.stride)),
+                    Past::Growing(cache) => Some((&cache.layers[index], cache.stride)),
                 };
-                if let Some((memory, stride)) = memory {
-                    memory.start(group.start, stride, &kept.prepared, shape, &mut tape.replay);
+                if let Some((cache, stride)) = cache {
+                    cache.start(group.start, stride, &kept.prepared, shape, &mut tape.replay);
                 }
-                let start = memory.map(|_| &*tape.replay.state);
+                let start = cache.map(|_| &*tape.replay.state);
                 for branch in 0..group.count {
                     rows_of(&mut tape.rows, rows, group, branch);
                     let states = match &mut past {
                         Past::Training => {
                             let (first, count) = (slot, group.steps / CHUNK);
                             slot += count;
-                            let states = &mut room(&mut kept.states, slot * shape.state())[first * shape.state()..];
+                            let states = &mut resize(&mut kept.states, slot * shape.state())[first * shape.state()..];
                             Kept { states, every: CHUNK, before: 0 }
                         }
                         Past::Nothing | Past::Shared(_) => Kept { states: &mut [], every: usize::MAX, before: 0 },
-                        Past::Growing(memory) => {
-                            let (states, stride) = (&mut memory.layers[index].states, memory.stride);
+                        Past::Growing(cache) => {
+                            let (states, stride) = (&mut cache.layers[index].states, cache.stride);
                             states.resize(((group.start + group.steps) / stride + 1) * shape.state(), 0.0);
                             Kept { states: &mut states[shape.state()..], every: stride, before: group.start }
                         }
@@ -439,25 +473,19 @@ impl Architecture for Mamba {
                     scan::scan(gated, scanned, &tape.rows, start, states, shape, scratch);
                 }
             }
-            if let Past::Growing(memory) = &mut past {
-                // One branch, so that its rows lie in order.
-                let memory = &mut memory.layers[index];
-                for (row, mixing) in inputs.chunks_exact(2 * inner).zip(mixing.chunks_exact(shape.mixing())) {
-                    memory.x.extend_from_slice(&row[..inner]);
-                    memory.b.extend_from_slice(&mixing[step_rank..][..shape.states]);
-                }
-                memory.delta.extend_from_slice(delta);
+            if let Past::Growing(cache) = &mut past {
+                cache.layers[index].extend(inputs, delta, mixing, shape);
             }
             if keep {
-                room(&mut kept.input, n * width).copy_from_slice(x);
+                resize(&mut kept.input, n * width).copy_from_slice(x);
             }
-            linear::forward(x, Old::Add, grade, gated, &weights[layer.out.clone()], (inner, width));
+            linear::forward(x, Accumulate::Add, precision, gated, &weights[layer.out.clone()], (inner, width));
             if let Some(bias) = &layer.out_bias {
-                single::add_to_rows(x, &weights[bias.clone()]);
+                kernels::f32::add_to_rows(x, &weights[bias.clone()]);
             }
         }
-        let hidden = room(&mut tape.hidden, n * width);
-        single::rms_norm(hidden, room(&mut tape.inverse, n), x, &weights[self.norm.clone()], epsilon);
+        let hidden = resize(&mut tape.hidden, n * width);
+        kernels::f32::rms_norm(hidden, resize(&mut tape.inverse, n), x, &weights[self.norm.clone()], epsilon);
     }
 
     fn hidden(tape: &Tape) -> &[f32] {
@@ -474,31 +502,32 @@ impl Trainable for Mamba {
         d_hidden: &mut [f32],
         gradient: &mut [f32],
     ) -> &'t [f32] {
-        let MambaConfig { width, inner, kernel, step_rank, .. } = self.config;
+        let MambaConfig { hidden_size: width, intermediate_size: inner, time_step_rank: step_rank, .. } = self.config;
+        let kernel = self.config.conv_kernel;
         let (n, shape) = (rows.len(), self.shape);
-        let d_x = room(&mut tape.d_x, n * width);
+        let d_x = resize(&mut tape.d_x, n * width);
         d_x.fill(0.0);
         let norm = self.norm.clone();
         let x = &tape.x[..n * width];
-        single::back_rms_norm(d_x, &mut gradient[norm.clone()], d_hidden, x, &tape.inverse[..n], &weights[norm]);
+        kernels::f32::back_rms_norm(d_x, &mut gradient[norm.clone()], d_hidden, x, &tape.inverse[..n], &weights[norm]);
         for (layer, kept) in self.layers.iter().zip(&mut tape.layers).rev() {
             let d_norm = &mut d_hidden[..n * width];
-            // The way out.
-            let d_gated = room(&mut tape.d_gated, n * inner);
-            linear::back_input(d_gated, Old::Replace, d_x, &weights[layer.out.clone()], (inner, width));
+            // Output projection.
+            let d_gated = resize(&mut tape.d_gated, n * inner);
+            linear::back_input(d_gated, Accumulate::Replace, d_x, &weights[layer.out.clone()], (inner, width));
             linear::back_weight(&mut gradient[layer.out.clone()], d_x, &kept.gated[..n * inner], (inner, width));
             if let Some(bias) = &layer.out_bias {
-                single::sum_of_rows(&mut gradient[bias.clone()], d_x);
+                kernels::f32::sum_of_rows(&mut gradient[bias.clone()], d_x);
             }
-            // The scan; then `d_gated` is the gradient of `u`.
+            // Scan; afterwards `d_gated` is the gradient of `u`.
             let u = &kept.u[..n * inner];
             let mixing = &kept.mixing[..n * shape.mixing()];
             let delta = &mut kept.delta[..n * inner];
             let inputs = &mut kept.inputs[..n * 2 * inner];
-            let d_mixing = room(&mut tape.d_mixing, n * shape.mixing());
-            let d_rates = room(&mut tape.d_rates, shape.state());
+            let d_mixing = resize(&mut tape.d_mixing, n * shape.mixing());
+            let d_rates = resize(&mut tape.d_rates, shape.state());
             d_rates.fill(0.0);
-            let scratch = room(&mut tape.scratch, shape.back_scratch());
+            let scratch = resize(&mut tape.scratch, shape.back_scratch());
             let skip = &weights[layer.skip.clone()];
             let scanned = Scanned { u, delta: &[], inputs: &[], mixing, skip, rates: &kept.prepared.rates };
             let mut slot = 0;
@@ -519,23 +548,29 @@ impl Trainable for Mamba {
                 }
             }
             scan::back_rates(&mut gradient[layer.rates.clone()], d_rates, &kept.prepared.rates, shape);
-            // What the scan was given.
-            single::sum_of_rows(&mut gradient[layer.step_bias.clone()], delta);
+            // Inputs of the scan.
+            kernels::f32::sum_of_rows(&mut gradient[layer.step_bias.clone()], delta);
             let d_delta = Matrix::new(delta, n, inner);
             let step = Matrix::new(&weights[layer.step.clone()], inner, step_rank);
             let into = MatrixMut::strided(d_mixing, n, step_rank, shape.mixing());
-            multiply_to(Grade::Training, into, Old::Replace, 1.0, d_delta, step);
+            multiply_with(Precision::Training, into, Accumulate::Replace, 1.0, d_delta, step);
             let from = Matrix::strided(mixing, n, step_rank, shape.mixing());
             let d_step = MatrixMut::new(&mut gradient[layer.step.clone()], inner, step_rank);
-            multiply_to(Grade::Training, d_step, Old::Add, 1.0, d_delta.transposed(), from);
-            linear::back_input(d_gated, Old::Add, d_mixing, &weights[layer.mixing.clone()], (inner, shape.mixing()));
+            multiply_with(Precision::Training, d_step, Accumulate::Add, 1.0, d_delta.transposed(), from);
+            linear::back_input(
+                d_gated,
+                Accumulate::Add,
+                d_mixing,
+                &weights[layer.mixing.clone()],
+                (inner, shape.mixing()),
+            );
             linear::back_weight(&mut gradient[layer.mixing.clone()], d_mixing, u, (inner, shape.mixing()));
-            // The convolution; then `inputs` is the gradient of `x` and `z`.
-            let d_taps = room(&mut tape.d_taps, kernel * inner);
+            // Convolution; afterwards `inputs` is the gradient of `x` and `z`.
+            let d_taps = resize(&mut tape.d_taps, kernel * inner);
             d_taps.fill(0.0);
-            let d_bias = room(&mut tape.d_taps_bias, inner);
+            let d_bias = resize(&mut tape.d_taps_bias, inner);
             d_bias.fill(0.0);
-            let scratch = room(&mut tape.scratch, inner);
+            let scratch = resize(&mut tape.scratch, inner);
             for group in &rows.groups {
                 for branch in 0..group.count {
                     rows_of(&mut tape.rows, rows, group, branch);
@@ -550,18 +585,18 @@ impl Trainable for Mamba {
                 }
             }
             if let Some(bias) = &layer.taps_bias {
-                single::add(&mut gradient[bias.clone()], d_bias);
+                kernels::f32::add(&mut gradient[bias.clone()], d_bias);
             }
-            // The way in.
-            linear::back_input(d_norm, Old::Replace, inputs, &weights[layer.input.clone()], (width, 2 * inner));
+            // Input projection.
+            linear::back_input(d_norm, Accumulate::Replace, inputs, &weights[layer.input.clone()], (width, 2 * inner));
             let norm = &kept.norm[..n * width];
             linear::back_weight(&mut gradient[layer.input.clone()], inputs, norm, (width, 2 * inner));
             if let Some(bias) = &layer.input_bias {
-                single::sum_of_rows(&mut gradient[bias.clone()], inputs);
+                kernels::f32::sum_of_rows(&mut gradient[bias.clone()], inputs);
             }
             let gain = layer.norm.clone();
             let (input, inverse) = (&kept.input[..n * width], &kept.inverse[..n]);
-            single::back_rms_norm(d_x, &mut gradient[gain.clone()], d_norm, input, inverse, &weights[gain]);
+            kernels::f32::back_rms_norm(d_x, &mut gradient[gain.clone()], d_norm, input, inverse, &weights[gain]);
         }
         d_x
     }

@@ -1,11 +1,14 @@
 //! Neural backbones on plain CPUs.
 //!
-//! One file an architecture ([`llama`], …), written as functions over slices on the kernels of this crate; the same
-//! forward pass trains, reads and scores branches. What they share: `layout` says where each tensor lies in one flat
-//! buffer, `rows` what goes through a network at once, `head` turns hidden rows into losses and scores, `model` makes a
-//! network a density model, `logits` asks it for plain rows, `saliency` for gradients, `store` puts it into a folder, `train`
-//! fits it to a corpus, `shape` says how large it usually is, and `network` knows them all.
-//! [`bert`] alone is no density model: an `encoder` whose attention can be read.
+//! Each architecture has one file ([`llama`], …), written as functions over slices on the kernels of `trace-kernels`;
+//! training, reading and scoring use the same forward pass. Shared parts:
+//!
+//! * `layout` – where each tensor is in one flat buffer; `rows` – what goes through a network at once.
+//! * `head` – from hidden rows to losses and scores; `logits` – plain logits; `saliency` – gradients of inputs.
+//! * `model` – a network as a density model; `store` – a network as a folder.
+//! * `train` – fits a network to a corpus; `shape` – default sizes; `network` – all architectures by name.
+//!
+//! Only [`bert`] is not a density model: it is an `encoder` whose attention can be read.
 
 mod affine;
 pub(crate) mod architecture;
@@ -34,6 +37,7 @@ pub mod train;
 pub use encoder::Encoder;
 pub use logits::Logits;
 pub use network::NetworkConfig;
+pub use saliency::InputGradients;
 pub(crate) use store::open;
 pub use store::{NeuralNetwork, open_network};
 

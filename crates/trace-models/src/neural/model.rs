@@ -1,12 +1,12 @@
-//! A network as a density model: reading a sequence once, scoring branches from it, and plain forward passes.
+//! A network as a density model: it reads a sequence once, scores branches of it, and runs plain forward passes.
 //!
-//! Token `p` of a sequence of events `x` is the begin token followed by `x`, or `x` alone for a model without one;
-//! the hidden row of a token predicts the event after it. For a cause `j`, `N` replacements and lags up to `m` the
-//! branches are `N·m` rows; rows of several causes go through each layer as one matrix product, and the head turns
-//! each into the score of the observed event without holding a row of logits ([`super::head`]).
+//! The tokens of a sequence of events `x` are the begin token followed by `x`, or `x` alone for a model without a begin
+//! token; the hidden row of a token predicts the event after it. For a cause `j`, `N` replacements and lags up to `m`
+//! the branches have `N·m` rows; rows of several causes go through each layer as one matrix product, and the head turns
+//! each row into the score of the observed event without storing a row of logits ([`super::head`]).
 //!
-//! Cost: `L` rows for the reading and `N·m` for each cause; memory is the reading's ([`Architecture::cost`]), the
-//! weights and one pass of rows for each thread.
+//! Cost: `L` rows for the reading and `N·m` rows per cause. Memory: the reading's cache ([`Network::cost`]), the
+//! weights, and the rows of one pass per thread.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -15,68 +15,68 @@ use trace_core::numerics::divergence;
 use trace_core::theory::Fitness;
 use trace_core::{Branches, DensityModel, EntryMut, EventId, EventScore, Measure, ModelError, Reading, Scores};
 
-use super::architecture::{Architecture, Past};
-use super::head::{self, TileRoom};
+use super::architecture::{Network, Past};
+use super::head::{self, TileBuffers};
 use super::network::{NetworkConfig, with_kind};
 use super::rows::Rows;
-use super::saliency::{self, Effects};
+use super::saliency::{self, Effects, InputGradients};
 
-/// Rows of a pass unless memory is short.
+/// Rows of a pass, unless RAM is limited.
 const PASS_ROWS: usize = 1024;
-/// Rows of the observed sequence that are read at once.
+/// Rows of the observed sequence that are read in one pass.
 const READ_ROWS: usize = 256;
 
 /// A network with its weights.
-pub(crate) struct NeuralModel<A: Architecture> {
+pub(crate) struct NeuralModel<A: Network> {
     pub(crate) network: A,
     pub(crate) weights: Vec<f32>,
-    pub(crate) facts: Facts,
-    /// Buffers that passes leave for each other.
-    pub(crate) spaces: Spaces<A>,
+    pub(crate) info: ModelInfo,
+    /// Buffers that passes reuse.
+    pub(crate) workspaces: Workspaces<A>,
 }
 
-/// What a density model is besides its network.
+/// What is known of a density model besides its network.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct ModelInfo {
     pub(crate) config: NetworkConfig,
-    /// Event types; tokens from here on are special.
+    /// Number of event types; tokens from this number on are special.
     pub(crate) types: usize,
-    /// The token of each event in the folder's own counting.
+    /// The token of each event, as numbered in the folder.
     pub(crate) event_tokens: Vec<u32>,
     /// The begin token, where there is one.
     pub(crate) begin: Option<u32>,
     pub(crate) trained_length: Option<usize>,
     pub(crate) frequencies: Option<Vec<f64>>,
     pub(crate) fitness: Fitness,
-    /// The most bytes that the model may use, where there is a limit.
-    pub(crate) max_memory: Option<usize>,
+    /// The number of bytes that the model may use, where there is a limit.
+    pub(crate) ram_limit: Option<usize>,
 }
 
 /// A pool of buffers.
-pub(crate) type Spaces<A> = Mutex<Vec<Space<A>>>;
+pub(crate) type Workspaces<A> = Mutex<Vec<Workspace<A>>>;
 
 /// Buffers of a pass.
-pub(crate) struct Space<A: Architecture> {
+pub(crate) struct Workspace<A: Network> {
     pub(super) tape: A::Tape,
-    tiles: TileRoom,
-    /// Hidden rows in the order of sequences, where they lie otherwise.
+    tiles: TileBuffers,
+    /// Hidden rows in the order of sequences, where the network has another order.
     pub(super) ordered: Vec<f32>,
 }
 
-impl<A: Architecture> Default for Space<A> {
+impl<A: Network> Default for Workspace<A> {
     fn default() -> Self {
-        Self { tape: A::Tape::default(), tiles: TileRoom::default(), ordered: Vec::new() }
+        Self { tape: A::Tape::default(), tiles: TileBuffers::default(), ordered: Vec::new() }
     }
 }
 
-impl<A: Architecture> NeuralModel<A> {
-    /// Tokens before the first event.
+impl<A: Network> NeuralModel<A> {
+    /// Number of tokens before the first event.
     fn shift(&self) -> usize {
-        usize::from(self.facts.begin.is_some())
+        usize::from(self.info.begin.is_some())
     }
 
     fn tokens(&self, events: &[EventId]) -> Vec<u32> {
-        self.facts.begin.into_iter().chain(events.iter().map(|event| event.0)).collect()
+        self.info.begin.into_iter().chain(events.iter().map(|event| event.0)).collect()
     }
 
     /// The row that predicts the event at a position.
@@ -86,48 +86,49 @@ impl<A: Architecture> NeuralModel<A> {
     }
 
     fn head(&self) -> (&[f32], (usize, usize)) {
-        (&self.weights[self.network.head()], (self.network.width(), self.facts.types))
+        (&self.weights[self.network.head()], (self.network.hidden_size(), self.info.types))
     }
 
-    /// Runs `body` with buffers from the pool, which it gives back.
-    pub(super) fn with_space<T>(&self, body: impl FnOnce(&mut Space<A>) -> T) -> T {
-        let mut space = self.spaces.lock().map_or_else(|_| None, |mut spaces| spaces.pop()).unwrap_or_default();
-        let result = body(&mut space);
-        if let Ok(mut spaces) = self.spaces.lock() {
-            spaces.push(space);
+    /// Runs `body` with buffers from the pool, and returns them to it.
+    pub(super) fn with_workspace<T>(&self, body: impl FnOnce(&mut Workspace<A>) -> T) -> T {
+        let mut workspace =
+            self.workspaces.lock().map_or_else(|_| None, |mut workspaces| workspaces.pop()).unwrap_or_default();
+        let result = body(&mut workspace);
+        if let Ok(mut workspaces) = self.workspaces.lock() {
+            workspaces.push(workspace);
         }
         result
     }
 
-    /// Takes a sequence in and keeps a hidden row for each token but the last.
-    fn take_in(&self, tokens: &[u32]) -> Result<(A::Memory, Vec<f32>), ModelError> {
+    /// Reads tokens into a cache and keeps one hidden row per token, except for the last token.
+    fn read_tokens(&self, tokens: &[u32]) -> Result<(A::Cache, Vec<f32>), ModelError> {
         let count = tokens.len().saturating_sub(1);
         if let Some(most) = self.network.max_tokens().filter(|most| count > *most) {
             return Err(ModelError::new(format!("{count} tokens are to be read; the model reads at most {most}")));
         }
-        self.check_memory(count)?;
-        let mut memory = self.network.memory(count);
-        let mut hidden = Vec::with_capacity(count * self.network.width());
+        self.ram_suffices(count)?;
+        let mut cache = self.network.cache(count);
+        let mut hidden = Vec::with_capacity(count * self.network.hidden_size());
         let mut tape = A::Tape::default();
         for from in (0..count).step_by(READ_ROWS) {
             let steps = READ_ROWS.min(count - from);
             let rows = Rows::new(&[(from, steps, 1)], A::ORDER, |_, _, step| tokens[from + step]);
-            self.network.forward(&self.weights, &rows, Past::Growing(&mut memory), &mut tape);
+            self.network.forward(&self.weights, &rows, Past::Growing(&mut cache), &mut tape);
             hidden.extend_from_slice(A::hidden(&tape));
         }
-        Ok((memory, hidden))
+        Ok((cache, hidden))
     }
 
-    /// Bytes of the weights and of what a sequence of this many tokens needs, with the smallest passes.
-    fn least_memory(&self, tokens: usize) -> usize {
-        let (memory, row) = self.network.cost(tokens);
-        let hidden = tokens * self.network.width() * size_of::<f32>();
-        size_of_val(self.weights.as_slice()) + rayon::current_num_threads() * (memory + hidden + READ_ROWS * row)
+    /// Bytes of the weights, and of what a sequence of this many tokens needs with the smallest passes.
+    fn least_ram(&self, tokens: usize) -> usize {
+        let (cache, row) = self.network.cost(tokens);
+        let hidden = tokens * self.network.hidden_size() * size_of::<f32>();
+        size_of_val(self.weights.as_slice()) + rayon::current_num_threads() * (cache + hidden + READ_ROWS * row)
     }
 
-    fn check_memory(&self, tokens: usize) -> Result<(), ModelError> {
-        let needed = self.least_memory(tokens);
-        match self.facts.max_memory.filter(|limit| needed > *limit) {
+    fn ram_suffices(&self, tokens: usize) -> Result<(), ModelError> {
+        let needed = self.least_ram(tokens);
+        match self.info.ram_limit.filter(|limit| needed > *limit) {
             Some(limit) => Err(ModelError::new(format!(
                 "a sequence of {tokens} events needs at least {:.1} MB with this model and number of threads; {:.1} MB are \
                  allowed",
@@ -140,34 +141,34 @@ impl<A: Architecture> NeuralModel<A> {
 
     /// Rows of a pass after a past of this many tokens.
     fn pass_rows(&self, tokens: usize) -> usize {
-        let Some(limit) = self.facts.max_memory else { return PASS_ROWS };
+        let Some(limit) = self.info.ram_limit else { return PASS_ROWS };
         let (_, row) = self.network.cost(tokens);
-        let left = limit.saturating_sub(self.least_memory(tokens)) / rayon::current_num_threads();
+        let left = limit.saturating_sub(self.least_ram(tokens)) / rayon::current_num_threads();
         READ_ROWS + (left / row).min(PASS_ROWS - READ_ROWS)
     }
 }
 
-impl<A: Architecture> DensityModel for NeuralModel<A> {
+impl<A: Network> DensityModel for NeuralModel<A> {
     fn vocabulary_size(&self) -> usize {
-        self.facts.types
+        self.info.types
     }
 
     fn backbone(&self) -> &str {
-        self.facts.config.backbone()
+        self.info.config.backbone()
     }
 
     fn forward(&self, events: &[EventId], positions: Range<usize>, rows: &mut [f64]) -> Result<(), ModelError> {
         if positions.is_empty() {
             return Ok(());
         }
-        // One more token than is read: what stands there does not matter.
+        // One more token than is read; its value does not matter.
         let mut tokens = self.tokens(&events[..positions.end - 1]);
         tokens.push(0);
         let first = self.row_before(positions.start)?;
-        let (_, hidden) = self.take_in(&tokens)?;
-        let hidden = &hidden[first * self.network.width()..];
+        let (_, hidden) = self.read_tokens(&tokens)?;
+        let hidden = &hidden[first * self.network.hidden_size()..];
         let (table, shape) = self.head();
-        head::distributions(hidden, table, shape, &mut TileRoom::default(), |row, values| {
+        head::distributions(hidden, table, shape, &mut TileBuffers::default(), |row, values| {
             rows[row * shape.1..][..shape.1].copy_from_slice(values);
         });
         Ok(())
@@ -175,19 +176,19 @@ impl<A: Architecture> DensityModel for NeuralModel<A> {
 
     fn read<'a>(&'a self, events: &[EventId]) -> Result<Box<dyn Reading + 'a>, ModelError> {
         let tokens = self.tokens(events);
-        let (memory, hidden) = self.take_in(&tokens)?;
+        let (cache, hidden) = self.read_tokens(&tokens)?;
         let first = 1 - self.shift();
         let mut observed = vec![EventScore { log_p: f64::NAN, log_not_p: f64::NAN }; events.len()];
         let targets: Vec<u32> = events.get(first..).unwrap_or_default().iter().map(|event| event.0).collect();
         let (table, shape) = self.head();
-        head::score(&hidden, table, shape, &targets, &mut TileRoom::default(), |row, score| {
+        head::score(&hidden, table, shape, &targets, &mut TileBuffers::default(), |row, score| {
             observed[row + first] = score;
         });
-        Ok(Box::new(NeuralReading { model: self, tokens, memory, hidden, observed }))
+        Ok(Box::new(NeuralReading { model: self, tokens, cache, hidden, observed }))
     }
 
     fn predicts_first(&self) -> bool {
-        self.facts.begin.is_some()
+        self.info.begin.is_some()
     }
 
     fn max_length(&self) -> Option<usize> {
@@ -196,42 +197,53 @@ impl<A: Architecture> DensityModel for NeuralModel<A> {
     }
 
     fn trained_length(&self) -> Option<usize> {
-        self.facts.trained_length
+        self.info.trained_length
     }
 
-    fn set_max_memory(&mut self, bytes: usize, longest: usize) -> Result<(), ModelError> {
-        self.facts.max_memory = Some(bytes);
-        self.check_memory(longest)
+    fn set_ram_limit(&mut self, bytes: usize) {
+        self.info.ram_limit = Some(bytes);
+    }
+
+    fn check_ram(&self, longest: usize) -> Result<(), ModelError> {
+        self.ram_suffices(longest)
     }
 
     fn frequencies(&self) -> Option<&[f64]> {
-        self.facts.frequencies.as_deref()
+        self.info.frequencies.as_deref()
     }
 
+    fn fitness(&self) -> Fitness {
+        self.info.fitness
+    }
+}
+
+impl<A: Network> NeuralModel<A> {
+    fn no_gradients(&self) -> ModelError {
+        ModelError::new(format!("{} has no gradients, and saliency needs them", self.backbone()))
+    }
+}
+
+impl<A: Network> InputGradients for NeuralModel<A> {
     fn saliency(&self, events: &[EventId], positions: Range<usize>, out: &mut [f64]) -> Result<(), ModelError> {
         let tokens = self.tokens(&events[..positions.end]);
-        let effects = Effects { tokens: &tokens, begin: self.shift(), types: self.facts.types, positions };
+        let effects = Effects { tokens: &tokens, begin: self.shift(), types: self.info.types, positions };
         with_kind!(
-            &self.facts.config,
+            &self.info.config,
             network => {
                 saliency::fill(&network, &self.weights, &effects, out);
                 Ok(())
             },
-            _network => Err(ModelError::without_gradients(self.backbone())),
-            _encoder => Err(ModelError::without_gradients(self.backbone()))
+            _network => Err(self.no_gradients()),
+            _encoder => Err(self.no_gradients())
         )
-    }
-
-    fn fitness(&self) -> Fitness {
-        self.facts.fitness
     }
 }
 
-struct NeuralReading<'a, A: Architecture> {
+struct NeuralReading<'a, A: Network> {
     model: &'a NeuralModel<A>,
     tokens: Vec<u32>,
-    memory: A::Memory,
-    /// A row for each token but the last.
+    cache: A::Cache,
+    /// One row per token, except for the last token.
     hidden: Vec<f32>,
     observed: Vec<EventScore>,
 }
@@ -244,7 +256,7 @@ struct Piece {
     count: usize,
 }
 
-impl<A: Architecture> Reading for NeuralReading<'_, A> {
+impl<A: Network> Reading for NeuralReading<'_, A> {
     fn observed(&self) -> &[EventScore] {
         &self.observed
     }
@@ -258,18 +270,19 @@ impl<A: Architecture> Reading for NeuralReading<'_, A> {
         let mut entries: Vec<EntryMut<'_>> = scores.entries_mut().collect();
         let most = self.model.pass_rows(self.tokens.len().saturating_sub(1));
         let longest = batch.iter().map(Branches::horizon).max().unwrap_or(0);
-        if self.model.facts.max_memory.is_some() && longest > most {
+        if self.model.info.ram_limit.is_some() && longest > most {
             return Err(ModelError::new(format!(
-                "max-memory leaves room for branches of {most} events, not of {longest}; a smaller memory would do"
+                "the RAM limit leaves room for branches of {most} events, not of {longest}; a smaller memory would do"
             )));
         }
-        self.model.with_space(|space| {
+        self.model.with_workspace(|workspace| {
             let mut pieces = Vec::new();
             let mut rows = 0;
             for (entry, branches) in batch.iter().enumerate() {
-                // Divergences need the observed distributions of an entry; those of several would be too many at once.
+                // Divergences need the observed distributions of an entry; those of several entries would need too much
+                // memory.
                 if measure == Measure::Divergence && !pieces.is_empty() {
-                    self.pass(batch, &pieces, measure, &mut entries, space)?;
+                    self.pass(batch, &pieces, measure, &mut entries, workspace)?;
                     pieces.clear();
                     rows = 0;
                 }
@@ -279,7 +292,7 @@ impl<A: Architecture> Reading for NeuralReading<'_, A> {
                     let fits = ((most - rows.min(most)) / branches.horizon()).max(usize::from(pieces.is_empty()));
                     let count = fits.min(branches.count() - first);
                     if count == 0 {
-                        self.pass(batch, &pieces, measure, &mut entries, space)?;
+                        self.pass(batch, &pieces, measure, &mut entries, workspace)?;
                         pieces.clear();
                         rows = 0;
                         continue;
@@ -289,31 +302,31 @@ impl<A: Architecture> Reading for NeuralReading<'_, A> {
                     first += count;
                 }
             }
-            if pieces.is_empty() { Ok(()) } else { self.pass(batch, &pieces, measure, &mut entries, space) }
+            if pieces.is_empty() { Ok(()) } else { self.pass(batch, &pieces, measure, &mut entries, workspace) }
         })
     }
 }
 
-impl<A: Architecture> NeuralReading<'_, A> {
+impl<A: Network> NeuralReading<'_, A> {
     /// The observed log-distributions at these positions.
     fn distributions(&self, positions: Range<usize>, rows: &mut [f64]) -> Result<(), ModelError> {
         let (table, shape) = self.model.head();
         let first = self.model.row_before(positions.start)?;
         let hidden = &self.hidden[first * shape.0..][..positions.len() * shape.0];
-        head::distributions(hidden, table, shape, &mut TileRoom::default(), |row, values| {
+        head::distributions(hidden, table, shape, &mut TileBuffers::default(), |row, values| {
             rows[row * shape.1..][..shape.1].copy_from_slice(values);
         });
         Ok(())
     }
 
-    /// Takes pieces of a batch through the network and fills in their scores.
+    /// Runs pieces of a batch through the network and fills in their scores.
     fn pass(
         &self,
         batch: &[Branches<'_>],
         pieces: &[Piece],
         measure: Measure,
         entries: &mut [EntryMut<'_>],
-        space: &mut Space<A>,
+        workspace: &mut Workspace<A>,
     ) -> Result<(), ModelError> {
         let shift = self.model.shift();
         let groups: Vec<_> = pieces
@@ -328,7 +341,7 @@ impl<A: Architecture> NeuralReading<'_, A> {
             }
         });
         let mut targets = vec![0; rows.len()];
-        // Where each row's numbers go: an entry, and a place in it.
+        // The destination of each row's numbers: an entry, and an index in it.
         let mut places = vec![(0, 0); rows.len()];
         rows.for_each(|group, branch, step, row| {
             let piece = pieces[group.index];
@@ -337,10 +350,10 @@ impl<A: Architecture> NeuralReading<'_, A> {
             places[row] = (piece.entry, (piece.first + branch) * branches.horizon() + step);
         });
         let model = self.model;
-        model.network.forward(&model.weights, &rows, Past::Shared(&self.memory), &mut space.tape);
+        model.network.forward(&model.weights, &rows, Past::Shared(&self.cache), &mut workspace.tape);
         let (table, shape) = model.head();
-        let hidden = A::hidden(&space.tape);
-        head::score(hidden, table, shape, &targets, &mut space.tiles, |row, score| {
+        let hidden = A::hidden(&workspace.tape);
+        head::score(hidden, table, shape, &targets, &mut workspace.tiles, |row, score| {
             let (entry, at) = places[row];
             entries[entry].events[at] = score;
         });
@@ -355,7 +368,7 @@ impl<A: Architecture> NeuralReading<'_, A> {
                 self.distributions(targets, &mut originals[piece.entry])?;
             }
         }
-        head::distributions(hidden, table, shape, &mut space.tiles, |row, values| {
+        head::distributions(hidden, table, shape, &mut workspace.tiles, |row, values| {
             let (entry, at) = places[row];
             if measure == Measure::Divergence {
                 let lag = at % batch[entry].horizon();

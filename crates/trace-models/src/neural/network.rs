@@ -1,8 +1,8 @@
-//! The architectures by name: the one place that knows all of them.
+//! All architectures by name: the only module that knows every one of them.
 
 use serde_json::{Map, Value};
 
-use super::architecture::Architecture;
+use super::architecture::Network;
 use super::bert::BertConfig;
 use super::encoder::Encoder;
 use super::gpt2::Gpt2Config;
@@ -11,17 +11,17 @@ use super::llama::LlamaConfig;
 use super::mamba::MambaConfig;
 use super::recurrent::RecurrentConfig;
 use super::store::{self, NeuralNetwork};
-use super::train::{Corpus, Echo, OptimiserKind, Survey, TrainObserver, TrainSpec, TrainState, Trained, Undertone};
+use super::train::{Corpus, CorpusStatistics, OptimizerKind, TrainObserver, TrainSpec, TrainState, Trained};
 use super::train::{Gradients, Masked, NextEvent, run};
 use crate::Error;
 use crate::folder::Config;
 
-/// The shape of a network of any architecture.
+/// The configuration of a network of any architecture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NetworkConfig {
     /// See [`super::llama`].
     Llama(LlamaConfig),
-    /// See [`super::gpt2`]; read and queried, not trained.
+    /// See [`super::gpt2`]; can be read and queried, but not trained.
     Gpt2(Gpt2Config),
     /// See [`super::mamba`].
     Mamba(MambaConfig),
@@ -29,12 +29,12 @@ pub enum NetworkConfig {
     Gru(RecurrentConfig),
     /// See [`super::lstm`].
     Lstm(RecurrentConfig),
-    /// See [`super::bert`]; trained on hidden events, and no density model.
+    /// See [`super::bert`]; trained on masked events, and not a density model.
     Bert(BertConfig),
 }
 
-/// Runs `$body` with `$network` as the network of a config that learns the next event, `$other` with `$rest` as one
-/// that predicts it but has no backward pass, and `$hidden` with `$masked` as one that learns hidden events.
+/// Runs `$body` with `$network` for a config that learns the next event, `$other` with `$rest` for one that predicts
+/// it but has no backward pass, and `$hidden` with `$masked` for one that learns masked events.
 macro_rules! with_kind {
     ($config:expr, $network:ident => $body:expr, $rest:ident => $other:expr, $masked:ident => $hidden:expr) => {
         match $config {
@@ -66,15 +66,15 @@ macro_rules! with_kind {
     };
 }
 
-/// Runs `$body` with `$network` as the network of a config that predicts the next event, and `$hidden` with `$masked`
-/// as one that does not.
+/// Runs `$body` with `$network` for a config that predicts the next event, and `$hidden` with `$masked` for one that
+/// does not.
 macro_rules! with_network {
     ($config:expr, $network:ident => $body:expr, $masked:ident => $hidden:expr) => {
         $crate::neural::network::with_kind!($config, $network => $body, $network => $body, $masked => $hidden)
     };
 }
 
-/// Runs `$body` with `$network` as the network of a config of any kind.
+/// Runs `$body` with `$network` for a config of any kind.
 macro_rules! with_any {
     ($config:expr, $network:ident => $body:expr) => {
         with_network!($config, $network => $body, $network => $body)
@@ -83,14 +83,14 @@ macro_rules! with_any {
 pub(crate) use {with_kind, with_network};
 
 /// Why a masked model cannot be used as a density model.
-pub(crate) const MASKED: &str = "a masked model predicts no next event; it serves `--method attention` only";
+pub(crate) const MASKED: &str = "a masked model predicts no next event; only its attention can be read";
 
 /// The fields of a JSON object.
 pub(crate) fn fields(object: Value) -> Map<String, Value> {
     if let Value::Object(fields) = object { fields } else { Map::new() }
 }
 
-/// A batch must predict something.
+/// Checks that a batch predicts at least one token.
 fn check_batch(windows: &[Vec<u32>]) -> Result<(), Error> {
     if windows.iter().all(|window| window.len() < 2) {
         return Err(Error::spec("batch", "expected at least one window of two tokens"));
@@ -98,21 +98,21 @@ fn check_batch(windows: &[Vec<u32>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// An f32 as the shortest decimal that means it: 1e-5 and not 9.999999747378752e-6.
+/// An f32 as the shortest decimal that represents it: 1e-5 instead of 9.999999747378752e-6.
 pub(crate) fn short(value: f32) -> f64 {
     value.to_string().parse().unwrap_or_else(|_| f64::from(value))
 }
 
-/// Bounds of what a config may ask for; real models stay far below.
-pub(crate) const MOST_TOKENS: usize = 1 << 24;
-pub(crate) const WIDEST: usize = 1 << 16;
-pub(crate) const MOST_LAYERS: usize = 1 << 10;
+/// Upper bounds of the sizes in a config; real models are far below them.
+pub(crate) const MAX_VOCAB_SIZE: usize = 1 << 24;
+pub(crate) const MAX_WIDTH: usize = 1 << 16;
+pub(crate) const MAX_LAYERS: usize = 1 << 10;
 
-/// `model_type` of each architecture.
+/// The `model_type` of each architecture that predicts the next event.
 const KNOWN: [&str; 5] = ["llama", "gpt2", "mamba", "trace-gru", "trace-lstm"];
 
 impl NetworkConfig {
-    /// Refuses a config of an architecture that this software does not have, or that predicts no next event.
+    /// Rejects a config whose architecture is unknown or predicts no next event.
     pub(crate) fn check_known(config: &Config<'_>) -> Result<(), Error> {
         let found = config.values.get("model_type");
         if found.and_then(Value::as_str) == Some(Encoder::MODEL_TYPE) {
@@ -125,7 +125,7 @@ impl NetworkConfig {
         Err(config.fault("model_type", &format!("one of {known}, trace-ngram, trace-scm"), found))
     }
 
-    /// Reads a config; `has` says whether the files have a tensor.
+    /// Reads a config; `has` tells whether the files contain a tensor.
     pub(crate) fn read(config: &Config<'_>, has: impl Fn(&str) -> bool) -> Result<Self, Error> {
         match config.values.get("model_type").and_then(Value::as_str).unwrap_or_default() {
             "llama" => Ok(Self::Llama(LlamaConfig::read(config, has("lm_head.weight"))?)),
@@ -137,7 +137,7 @@ impl NetworkConfig {
         }
     }
 
-    /// The config as Transformers knows it.
+    /// The config in the format of Transformers.
     pub(crate) fn describe(&self) -> Map<String, Value> {
         match self {
             Self::Llama(config) => config.describe(),
@@ -161,34 +161,34 @@ impl NetworkConfig {
         }
     }
 
-    /// Tokens, special ones counted.
-    pub const fn tokens(&self) -> usize {
+    /// Number of tokens, including special ones.
+    pub const fn vocab_size(&self) -> usize {
         match self {
-            Self::Llama(config) => config.tokens,
-            Self::Gpt2(config) => config.tokens,
-            Self::Mamba(config) => config.tokens,
-            Self::Gru(config) | Self::Lstm(config) => config.tokens,
-            Self::Bert(config) => config.tokens,
+            Self::Llama(config) => config.vocab_size,
+            Self::Gpt2(config) => config.vocab_size,
+            Self::Mamba(config) => config.vocab_size,
+            Self::Gru(config) | Self::Lstm(config) => config.vocab_size,
+            Self::Bert(config) => config.vocab_size,
         }
     }
 
     /// Numbers in a hidden row.
-    pub const fn width(&self) -> usize {
+    pub const fn hidden_size(&self) -> usize {
         match self {
-            Self::Llama(config) => config.width,
-            Self::Gpt2(config) => config.width,
-            Self::Mamba(config) => config.width,
-            Self::Gru(config) | Self::Lstm(config) => config.width,
-            Self::Bert(config) => config.width,
+            Self::Llama(config) => config.hidden_size,
+            Self::Gpt2(config) => config.hidden_size,
+            Self::Mamba(config) => config.hidden_size,
+            Self::Gru(config) | Self::Lstm(config) => config.hidden_size,
+            Self::Bert(config) => config.hidden_size,
         }
     }
 
-    /// What the last token of a network trained here is for.
+    /// The purpose of the last token of a network that was trained here: `mask` or `begin`.
     pub const fn last_token(&self) -> &'static str {
         if matches!(self, Self::Bert(_)) { "mask" } else { "begin" }
     }
 
-    /// The longest sequence it was trained on, where positions can go beyond but may not mean much there.
+    /// The longest sequence that it was trained on, where it reads longer ones but may predict them badly.
     pub const fn trained_length(&self) -> Option<usize> {
         match self {
             Self::Llama(config) => Some(config.trained_length),
@@ -196,17 +196,17 @@ impl NetworkConfig {
         }
     }
 
-    /// How many numbers the network is made of.
+    /// The number of parameters.
     pub fn parameters(&self) -> usize {
         with_any!(self, network => network.layout().len())
     }
 
-    /// Where each tensor lies in the weights.
+    /// The place of each tensor in the weights.
     pub fn layout(&self) -> Layout {
         with_any!(self, network => network.layout().clone())
     }
 
-    /// The mean loss over windows of tokens, of which each but the first is predicted, and its gradient.
+    /// The mean loss over windows of tokens, and its gradient. In each window every token but the first is predicted.
     pub fn loss_and_gradient(&self, weights: &[f32], windows: &[Vec<u32>]) -> Result<(f64, Vec<f32>), Error> {
         check_batch(windows)?;
         with_kind!(
@@ -225,8 +225,8 @@ impl NetworkConfig {
         Error::spec("backbone", format!("{} can be read and queried, but not trained", self.backbone()))
     }
 
-    /// Trains on these batches, one step each, without looking at anything else; returns the mean loss of the last.
-    pub fn steps(&self, state: &mut TrainState, batches: &[Vec<Vec<u32>>], rate: f32) -> Result<f64, Error> {
+    /// Trains on these batches, one step per batch, with no held-out loss; returns the mean loss of the last batch.
+    pub fn steps(&self, state: &mut TrainState, batches: &[Vec<Vec<u32>>], learning_rate: f32) -> Result<f64, Error> {
         with_kind!(
             self,
             network => {
@@ -235,7 +235,7 @@ impl NetworkConfig {
                 for batch in batches {
                     check_batch(batch)?;
                     let (mean, gradient) = gradients.compute(&NextEvent(&network), &state.weights, batch);
-                    state.optimiser.step(network.layout(), &mut state.weights, gradient, rate);
+                    state.optimizer.step(network.layout(), &mut state.weights, gradient, learning_rate);
                     loss = mean;
                 }
                 Ok(loss)
@@ -245,51 +245,31 @@ impl NetworkConfig {
         )
     }
 
-    /// Floating-point operations of one row after a past of `context` tokens, the head for `types` types included.
+    /// Floating-point operations of one row after a past of `context` tokens, including the head for `types` types.
     pub fn row_operations(&self, context: usize, types: usize) -> f64 {
         let layout = self.layout();
         let entries = layout.entries().iter();
         let is_table = |entry: &&Entry| matches!(entry.role, Role::Embedding | Role::Head);
         let tables: usize = entries.filter(is_table).map(|entry| entry.range().len()).sum();
-        let width = with_any!(self, network => network.width());
+        let width = with_any!(self, network => network.hidden_size());
         let attended = match self {
-            Self::Llama(config) => config.layers * config.heads * config.head_width,
-            Self::Gpt2(config) => config.layers * config.width,
-            Self::Bert(config) => config.layers * config.width,
+            Self::Llama(config) => config.layers * config.heads * config.head_dim,
+            Self::Gpt2(config) => config.layers * config.hidden_size,
+            Self::Bert(config) => config.layers * config.hidden_size,
             Self::Mamba(_) | Self::Gru(_) | Self::Lstm(_) => 0,
         };
         2.0 * (layout.len() - tables) as f64 + 4.0 * (attended * context) as f64 + 2.0 * (width * types) as f64
     }
 
-    /// A run that has not begun, on no corpus in particular.
-    pub fn fresh_state(&self, seed: u64, optimiser: OptimiserKind) -> TrainState {
-        self.begin(&Echo::default(), None, seed, optimiser)
-    }
-
-    /// A run that has not begun, on a corpus with this echo: a LLaMA starts by looking back as far as it is heard, and, where that
-    /// is no further than usual, with what else the corpus says of events further apart: elsewhere that is mostly the echo itself.
-    pub fn fresh_state_on(
-        &self,
-        corpus: &dyn Corpus,
-        survey: &Survey,
-        echo: &Echo,
-        seed: u64,
-        optimiser: OptimiserKind,
-    ) -> Result<TrainState, Error> {
-        let room = with_network!(self, network => network.undertone_room(), _encoder => None);
-        let room = room.filter(|_| echo.is_usual());
-        let undertone = room.map(|room| Undertone::measure(corpus, survey, room)).transpose()?.flatten();
-        Ok(self.begin(echo, undertone.as_ref(), seed, optimiser))
-    }
-
-    fn begin(&self, echo: &Echo, undertone: Option<&Undertone>, seed: u64, optimiser: OptimiserKind) -> TrainState {
+    /// A run that has not begun: new weights, which depend on the seed alone.
+    pub fn fresh_state(&self, seed: u64, optimizer: OptimizerKind) -> TrainState {
         let mut weights = self.layout().draw(seed);
         with_network!(
             self,
-            network => network.begin(&mut weights, echo, undertone),
-            encoder => encoder.begin(&mut weights)
+            network => network.initialize(&mut weights),
+            encoder => encoder.initialize(&mut weights)
         );
-        TrainState::new(weights, optimiser)
+        TrainState::new(weights, optimizer)
     }
 
     /// The network with these weights, without special tokens, names or record.
@@ -305,25 +285,25 @@ impl NetworkConfig {
         )
     }
 
-    /// Trains from `state` on. The last token is no event, but [`Self::last_token`].
+    /// Continues training from `state`. The last token is not an event; [`Self::last_token`] tells what it is.
     pub fn train(
         &self,
         corpus: &dyn Corpus,
-        survey: &Survey,
+        statistics: &CorpusStatistics,
         spec: &TrainSpec,
         state: TrainState,
         observer: &mut dyn TrainObserver,
     ) -> Result<Trained, Error> {
         with_kind!(
             self,
-            network => run(&NextEvent(&network), corpus, survey, spec, state, observer),
+            network => run(&NextEvent(&network), corpus, statistics, spec, state, observer),
             _network => Err(self.untrainable()),
             encoder => {
                 if spec.length > encoder.config.positions {
-                    let reason = format!("{} is more than {} learnt positions", spec.length, encoder.config.positions);
+                    let reason = format!("{} is more than {} learned positions", spec.length, encoder.config.positions);
                     return Err(Error::spec("length", reason));
                 }
-                run(&Masked(&encoder), corpus, survey, spec, state, observer)
+                run(&Masked(&encoder), corpus, statistics, spec, state, observer)
             }
         )
     }

@@ -1,6 +1,6 @@
-//! Branches from a memory against the complete sequences that they stand for.
+//! Compares branches from a cache with the complete sequences that they represent.
 
-use super::architecture::{Architecture, Past};
+use super::architecture::{Network, Past};
 use super::rows::Rows;
 
 /// The token of the observed sequence at a position.
@@ -8,11 +8,11 @@ fn observed(position: usize, tokens: usize) -> u32 {
     ((position * position + 3 * position + 1) % tokens) as u32
 }
 
-/// Reads a sequence in two pieces, branches off in groups of different starts, lengths and counts, and compares every
+/// Reads a sequence in two pieces, runs branches in groups of different starts, lengths and counts, and compares every
 /// hidden row with that of the complete edited sequence.
-pub(super) fn check<A: Architecture>(network: &A) {
+pub(super) fn check<A: Network>(network: &A) {
     const READ: usize = 17;
-    let (tokens, width) = (network.tokens(), network.width());
+    let (tokens, width) = (network.vocab_size(), network.hidden_size());
     let mut weights = network.layout().draw(5);
     for (index, weight) in weights.iter_mut().enumerate() {
         *weight += 0.1 * ((index * 31 % 19) as f32 / 19.0 - 0.5);
@@ -25,17 +25,17 @@ pub(super) fn check<A: Architecture>(network: &A) {
         }
     };
 
-    // Reading piece by piece gives what reading at once gives, and so does a pass for training.
+    // Reading in pieces, reading at once and a training pass give the same rows.
     let whole = Rows::new(&[(0, READ, 1)], A::ORDER, |_, _, step| observed(step, tokens));
     network.forward(&weights, &whole, Past::Nothing, &mut tape);
     let expected = A::hidden(&tape).to_vec();
     network.forward(&weights, &whole, Past::Training, &mut tape);
     close(A::hidden(&tape), &expected, "training");
-    let mut memory = network.memory(READ);
+    let mut cache = network.cache(READ);
     let mut read = Vec::new();
     for (start, steps) in [(0, 6), (6, READ - 6)] {
         let piece = Rows::new(&[(start, steps, 1)], A::ORDER, |_, _, step| observed(start + step, tokens));
-        network.forward(&weights, &piece, Past::Growing(&mut memory), &mut tape);
+        network.forward(&weights, &piece, Past::Growing(&mut cache), &mut tape);
         read.extend_from_slice(A::hidden(&tape));
     }
     close(&read, &expected, "reading");
@@ -43,10 +43,10 @@ pub(super) fn check<A: Architecture>(network: &A) {
     let groups = [(3, 2, 2), (0, 4, 1), (READ, 1, 3), (9, 5, 20), (READ, 13, 1), (1, 5, 2)];
     let token = |group: usize, branch: usize, step: usize| ((group * 5 + branch * 11 + step * 3) % tokens) as u32;
     let branches = Rows::new(&groups, A::ORDER, token);
-    network.forward(&weights, &branches, Past::Shared(&memory), &mut tape);
+    network.forward(&weights, &branches, Past::Shared(&cache), &mut tape);
     let found = A::hidden(&tape).to_vec();
 
-    // Every branch with its past written out.
+    // Every branch together with its past.
     let complete: Vec<(usize, usize)> =
         groups.iter().enumerate().flat_map(|(group, &(_, _, count))| (0..count).map(move |b| (group, b))).collect();
     let lengths: Vec<(usize, usize, usize)> =
@@ -76,16 +76,16 @@ mod llama {
     #[test]
     fn branches_are_complete_sequences() {
         super::check(&Llama::new(LlamaConfig {
-            tokens: 13,
-            width: 24,
+            vocab_size: 13,
+            hidden_size: 24,
             layers: 2,
             heads: 4,
-            key_heads: 2,
-            head_width: 6,
-            feed_forward: 40,
+            num_key_value_heads: 2,
+            head_dim: 6,
+            intermediate_size: 40,
             rope_theta: 10_000.0,
-            norm_epsilon: 1e-5,
-            tied: false,
+            rms_norm_eps: 1e-5,
+            tie_word_embeddings: false,
             trained_length: 64,
         }));
     }
@@ -97,7 +97,7 @@ mod recurrent {
     use super::super::recurrent::RecurrentConfig;
 
     fn shape() -> RecurrentConfig {
-        RecurrentConfig { tokens: 13, width: 24, layers: 3, norm_epsilon: 1e-6, tied: false }
+        RecurrentConfig { vocab_size: 13, hidden_size: 24, layers: 3, rms_norm_eps: 1e-6, tie_word_embeddings: false }
     }
 
     #[test]

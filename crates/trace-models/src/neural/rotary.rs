@@ -1,7 +1,7 @@
-//! Rotary positions (Su et al., 2021), and heads that look a given way back.
+//! Rotary positions (Su et al., 2021), and heads that attend to given lags.
 //!
-//! Queries and keys are pairs of numbers, turned by an angle that grows with the position, at a speed of its own for each pair:
-//! a query and a key that depend on no event have a score that depends on their distance `t − u` alone.
+//! Queries and keys are pairs of numbers. Each pair is rotated by an angle that is proportional to the position, with a
+//! frequency per pair. If query and key do not depend on the event, their score depends only on the distance `t − u`:
 //!
 //! ```text
 //! score(t, u) = Σ_i  s_i ( x_i cos(f_i (t − u)) − y_i sin(f_i (t − u)) ) / √c        query (x_i, y_i), key (s_i, 0)
@@ -9,25 +9,24 @@
 
 use super::attention::Heads;
 use super::rows::Group;
-use crate::kernels::single;
 
-/// Pairs that turn less than this in a token take no part in looking back.
+/// Pairs with a smaller frequency than this, in radians per token, are not used for attending to lags.
 const SLOWEST: f64 = 0.02;
-/// Tokens within which a head looks where it should.
+/// The distance, in tokens, up to which the attention of a head is fitted.
 const REACH: usize = 64;
-/// What large scores cost.
+/// The ridge penalty of scores.
 const RIDGE: f64 = 1e-3;
-/// The least size of a pair: where query and key were both zero, neither would ever learn.
+/// The minimum size of a pair: if query and key are both zero, both have a zero gradient and never learn.
 const SMALLEST: f64 = 0.01;
 const NEWTON_STEPS: usize = 20;
 
-/// Rotary positions: how fast each pair of a head's numbers turns.
+/// Rotary positions: the frequency of each pair of a head's numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Rotary {
     frequencies: Vec<f32>,
 }
 
-/// Cosines and sines, a row a position, as far as they were needed.
+/// Cosines and sines, one row per position, up to the largest position so far.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     cosines: Vec<f32>,
@@ -40,11 +39,11 @@ impl Rotary {
         Self { frequencies }
     }
 
-    /// Makes sure of every position below `positions`.
+    /// Computes the cosines and sines of every position below `positions`.
     pub(crate) fn prepare(&self, turns: &mut Turns, positions: usize) {
         for position in turns.cosines.len() / self.frequencies.len()..positions {
             for frequency in &self.frequencies {
-                // In f32 like the files' own training: at large positions a more exact angle would be another one.
+                // In f32 like in PyTorch: at large positions a more exact angle would differ from that in training.
                 let (sine, cosine) = f64::from(position as f32 * frequency).sin_cos();
                 turns.cosines.push(cosine as f32);
                 turns.sines.push(sine as f32);
@@ -52,10 +51,11 @@ impl Rotary {
         }
     }
 
-    /// A query, as pairs of numbers, and the first number of each pair of a key, that make a head look at the token before its own
-    /// with the first of these shares of its attention, at the one before that with the second, and so on, wherever it
-    /// stands. It comes as near to that, by the divergence of what it does from what is wanted, as moderate scores let it: a convex
-    /// problem, solved by Newton's method. Pairs that turn too slowly to matter within some hundred tokens take no part.
+    /// A query, as pairs of numbers, and the first number of each pair of a key, with which a head gives the first of
+    /// these shares of its attention to the previous token, the second share to the token before that, and so on, at
+    /// every position. Minimizes the divergence of the attention from these shares, with a ridge penalty: a convex
+    /// problem, solved by Newton's method. Pairs whose frequency is too low to matter within about a hundred tokens are
+    /// not used.
     pub(crate) fn look_back(&self, shares: &[f64]) -> Vec<((f32, f32), f32)> {
         let turning: Vec<f64> = self.frequencies.iter().map(|f| f64::from(*f)).filter(|f| *f > SLOWEST).collect();
         let total: f64 = shares.iter().sum();
@@ -69,12 +69,12 @@ impl Rotary {
             })
             .collect();
         let mut sizes = vec![0.0; 2 * turning.len()];
-        // Where nothing is wanted, it looks everywhere alike.
+        // Without shares the attention is uniform.
         let steps = if total > 0.0 { NEWTON_STEPS } else { 0 };
         for _ in 0..steps {
             let old = divergence(&places, &sizes).0;
             let step = solve(newton_system(&places, &sizes));
-            // A whole step may lead too far.
+            // Backtracking: a full step may overshoot.
             let next = (0..20).map(|halved| {
                 let part = 0.5f64.powi(halved);
                 let next: Vec<f64> = sizes.iter().zip(&step).map(|(size, step)| size - part * step).collect();
@@ -93,20 +93,20 @@ impl Rotary {
         sizes.chunks_exact(2).map(pair).collect()
     }
 
-    /// Rotates the queries and keys of all rows of a group, each by its position; `turn` is −1 to undo it.
+    /// Rotates the queries and keys of all rows of a group by their positions; `turn` is 1, or −1 to undo it.
     pub(crate) fn rotate(&self, turns: &Turns, heads: &Heads, group: &Group, rows: &mut [f32], turn: f32) {
-        let rotated = (heads.queries + heads.keys) * heads.width;
+        let rotated = (heads.queries + heads.keys) * heads.head_dim;
         let half = self.frequencies.len();
         for (index, row) in rows.chunks_exact_mut(heads.row()).enumerate() {
             let position = (group.start + index % group.steps) * half;
             let (cosines, sines) = (&turns.cosines[position..][..half], &turns.sines[position..][..half]);
-            single::rotate(&mut row[..rotated], cosines, sines, turn);
+            trace_kernels::f32::rotate(&mut row[..rotated], cosines, sines, turn);
         }
     }
 }
 
-/// For scores that are sums of `sizes` times the terms of each place: the divergence of their softmax from what is wanted, up to a
-/// constant, plus [`RIDGE`]/2 times the squares of the sizes; and the softmax.
+/// For scores that are sums of `sizes` times the terms of each distance: the divergence of their softmax from the
+/// wanted shares, up to a constant, plus [`RIDGE`]/2 times the squares of the sizes; and the softmax.
 fn divergence(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> (f64, Vec<f64>) {
     let dot = |terms: &[f64]| -> f64 { terms.iter().zip(sizes).map(|(term, size)| term * size).sum() };
     let scores: Vec<f64> = places.iter().map(|(terms, _)| dot(terms)).collect();
@@ -118,7 +118,7 @@ fn divergence(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> (f64, Vec<f64>) {
     (high + sum.ln() + RIDGE / 2.0 * squares - wish, weights)
 }
 
-/// The second derivatives of [`divergence`] by the sizes, each row followed by the first.
+/// The second derivatives of [`divergence`] by the sizes; each row ends with the first derivative.
 fn newton_system(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> Vec<Vec<f64>> {
     let (_, weights) = divergence(places, sizes);
     let mut mean = vec![0.0; sizes.len()];
@@ -142,7 +142,7 @@ fn newton_system(places: &[(Vec<f64>, f64)], sizes: &[f64]) -> Vec<Vec<f64>> {
     system
 }
 
-/// Solves linear equations whose matrix is positive definite; each row ends with its right side.
+/// Solves linear equations with a positive definite matrix; each row ends with its right-hand side.
 fn solve(mut system: Vec<Vec<f64>>) -> Vec<f64> {
     for place in 0..system.len() {
         let (above, rest) = system.split_at_mut(place + 1);
@@ -166,20 +166,20 @@ fn solve(mut system: Vec<Vec<f64>>) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Wherever a head stands, it looks where it should.
+    /// At every position, a head attends to the wanted lags.
     #[test]
     fn heads_look_back_as_far_as_they_should() {
-        let heads = Heads { queries: 1, keys: 1, width: 20 };
-        let rotary = Rotary::new(heads.width, 10_000.0);
+        let heads = Heads { queries: 1, keys: 1, head_dim: 20 };
+        let rotary = Rotary::new(heads.head_dim, 10_000.0);
         let mut turns = Turns::default();
         rotary.prepare(&mut turns, 60);
         let only = |distance: usize| (1..=distance).map(|d| f64::from(u8::from(d == distance))).collect::<Vec<_>>();
         let fading = |rate: f64, count: i32| (0..count).map(|lag| (-rate * f64::from(lag)).exp()).collect::<Vec<_>>();
-        // Shares, and how much of the attention may be elsewhere.
+        // Shares, and how much of the attention may go to other positions.
         for (shares, most) in [(only(1), 0.04), (only(5), 0.04), (fading(1.0, 8), 0.2), (fading(0.1, 20), 0.15)] {
             let mut row = vec![0.0; heads.row()];
             for (i, ((low, high), key)) in rotary.look_back(&shares).into_iter().enumerate() {
-                (row[i], row[i + 10], row[heads.width + i]) = (low, high, key);
+                (row[i], row[i + 10], row[heads.head_dim + i]) = (low, high, key);
             }
             let mut rows: Vec<f32> = (0..60).flat_map(|_| row.clone()).collect();
             let group = Group { index: 0, start: 0, steps: 60, count: 1, branch: 0, row: 0 };
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// A wish for nothing at all is no reason to fail.
+    /// Empty and zero shares give uniform attention.
     #[test]
     fn heads_without_a_place_to_look_at_look_everywhere() {
         let rotary = Rotary::new(16, 10_000.0);

@@ -1,11 +1,11 @@
-//! Token rows: what goes through a network at once.
+//! Token rows: the input of one pass through a network.
 //!
-//! A *group* is a number of branches that part from one past at the same position and go on for the same number of
-//! steps; a training sequence is a group of one that parts from nothing. Every step of every branch is a row, and
-//! all rows go through each layer as one matrix product. Nothing is padded.
+//! A *group* is a set of branches that leave the same past at the same position and have the same number of steps; a
+//! training sequence is a group of one branch without a past. Every step of every branch is one row, and all rows go
+//! through each layer as one matrix product. There is no padding.
 //!
-//! Rows lie branch after branch for networks that look back by attention, and step after step for networks that
-//! carry a state, so that what is multiplied together lies together.
+//! Rows are in branch order for attention networks, and in step order for recurrent networks, so that the operands of
+//! each product are contiguous.
 
 use std::ops::Range;
 
@@ -20,13 +20,13 @@ pub(crate) struct Group {
     pub(crate) count: usize,
     /// The group's first branch among all branches.
     pub(crate) branch: usize,
-    /// The group's first row, where rows lie branch after branch.
+    /// The group's first row, where rows are in branch order.
     pub(crate) row: usize,
-    /// Which of the groups that were asked for this is.
+    /// The index of this group in the order of the caller.
     pub(crate) index: usize,
 }
 
-/// How rows lie.
+/// The order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// All steps of a branch, then the next branch.
@@ -35,18 +35,18 @@ pub(crate) enum Order {
     Steps,
 }
 
-/// Tokens of all rows and how they belong together.
+/// The tokens of all rows, and their groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
     pub(crate) groups: Vec<Group>,
     pub(crate) tokens: Vec<u32>,
     order: Order,
-    /// Rows of each step, where rows lie step after step; its length is that of the longest group.
+    /// The rows of each step, where rows are in step order; as many as the longest group has steps.
     steps: Vec<Range<usize>>,
 }
 
 impl Rows {
-    /// Rows of groups given as `(start, steps, count)`; `token(group, branch, step)` says what each row reads.
+    /// Rows of groups given as `(start, steps, count)`; `token(group, branch, step)` is the token of each row.
     pub(crate) fn new(
         groups: &[(usize, usize, usize)],
         order: Order,
@@ -88,7 +88,7 @@ impl Rows {
         self.tokens.len()
     }
 
-    /// The rows of each step; only where rows lie step after step.
+    /// The rows of each step; only where rows are in step order.
     pub(crate) fn steps(&self) -> &[Range<usize>] {
         &self.steps
     }

@@ -1,8 +1,8 @@
-//! Networks as model folders that Hugging Face Transformers reads too, and the other way round.
+//! Networks as model folders, readable and writable by Hugging Face Transformers too.
 //!
-//! Nothing is believed: the config's numbers have bounds, every tensor that it asks for must stand in the files'
-//! headers with its shape before memory is set aside, and a tensor that this software has no use for is an error,
-//! because it would mean another computation.
+//! Files are not trusted: the numbers of the config have bounds, every tensor that it needs must be in the headers of
+//! the files with the right shape before memory is allocated, and an unknown tensor is an error, because it would mean
+//! another computation.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -11,28 +11,29 @@ use serde_json::{Map, Value};
 use trace_core::theory::Fitness;
 use trace_core::{DensityModel, Vocabulary};
 
-use super::architecture::Architecture;
+use super::architecture::Network;
 use super::bert;
 use super::layout::Layout;
 use super::logits::Logits;
-use super::model::{Facts, NeuralModel};
+use super::model::{ModelInfo, NeuralModel};
 use super::network::{MASKED, NetworkConfig, with_network};
+use super::saliency::InputGradients;
 use crate::Error;
-use crate::folder::{self, Config, ModelRecord, RECORD_SCHEMA};
+use crate::folder::{self, Description, ModelRecord, RECORD_SCHEMA};
 use crate::shards::TensorSet;
 use crate::tensors::{self, AnyTensor, Tensor};
 
-/// A network that is opened as a density model.
-pub trait NeuralNetwork: DensityModel {
-    /// Its shape.
+/// A network that was opened as a density model.
+pub trait NeuralNetwork: DensityModel + InputGradients {
+    /// Its configuration.
     fn config(&self) -> NetworkConfig;
-    /// Where each tensor lies in the weights.
+    /// The place of each tensor in the weights.
     fn layout(&self) -> &Layout;
     /// All weights. Rows of special tokens come after those of events.
     fn weights(&self) -> &[f32];
-    /// The token of each event in the folder's own counting.
+    /// The token of each event, as numbered in the folder.
     fn event_tokens(&self) -> &[u32];
-    /// The begin token, where there is one, counted after the events.
+    /// The begin token, where there is one; its number comes after those of the events.
     fn begin(&self) -> Option<u32>;
     /// Logits over all tokens after each token of each sequence.
     fn logits(&self, sequences: &[Vec<u32>]) -> Logits;
@@ -40,53 +41,49 @@ pub trait NeuralNetwork: DensityModel {
 
 /// Opens the network in a folder.
 pub fn open_network(folder: &Path) -> Result<Box<dyn NeuralNetwork>, Error> {
-    let (config, record) = folder::read_description(folder)?;
-    open(folder, &Config { path: folder.join(folder::CONFIG), values: &config }, record.as_ref())
+    open(&Description::read(folder)?)
 }
 
-/// Opens the network in a folder whose config and record were read.
-pub(crate) fn open(
-    folder: &Path,
-    config: &Config<'_>,
-    record: Option<&ModelRecord>,
-) -> Result<Box<dyn NeuralNetwork>, Error> {
+/// Opens the network in a folder whose description was read already.
+pub(crate) fn open(description: &Description) -> Result<Box<dyn NeuralNetwork>, Error> {
+    let (folder, config, record) = (description.folder.as_path(), &description.config(), description.record.as_ref());
     NetworkConfig::check_known(config)?;
     let mut set = TensorSet::open(folder)?;
     let shape = NetworkConfig::read(config, |name| set.contains(name))?;
     with_network!(&shape, network => {
         let weights = read_weights(network.layout(), &mut set)?;
-        let specials = special_tokens(folder, record, shape.tokens())?;
-        let facts = facts(&shape, folder, &specials, record)?;
-        let mut model = NeuralModel { network, weights, facts, spaces: Mutex::default() };
+        let specials = special_tokens(folder, record, shape.vocab_size())?;
+        let info = info(&shape, folder, &specials, record)?;
+        let mut model = NeuralModel { network, weights, info, workspaces: Mutex::default() };
         model.reorder(&specials.order);
         Ok(Box::new(model))
     }, _encoder => Err(Error::folder(&config.path, MASKED)))
 }
 
-/// A network with weights that come from no folder.
-pub(crate) fn bare<A: Architecture + 'static>(
+/// A network whose weights do not come from a folder.
+pub(crate) fn bare<A: Network + 'static>(
     config: &NetworkConfig,
     network: A,
     weights: Vec<f32>,
 ) -> Box<dyn NeuralNetwork> {
-    Box::new(NeuralModel { network, weights, facts: bare_facts(config), spaces: Mutex::default() })
+    Box::new(NeuralModel { network, weights, info: bare_info(config), workspaces: Mutex::default() })
 }
 
-/// Every token is an event, and nothing else is known.
-pub(super) fn bare_facts(config: &NetworkConfig) -> Facts {
-    Facts {
+/// The info of a network of which every token is an event and nothing else is known.
+pub(super) fn bare_info(config: &NetworkConfig) -> ModelInfo {
+    ModelInfo {
         config: config.clone(),
-        types: config.tokens(),
-        event_tokens: (0..config.tokens() as u32).collect(),
+        types: config.vocab_size(),
+        event_tokens: (0..config.vocab_size() as u32).collect(),
         begin: None,
         trained_length: config.trained_length(),
         frequencies: None,
         fitness: Fitness::default(),
-        max_memory: None,
+        ram_limit: None,
     }
 }
 
-/// Tokens in the order in which the model has them: events, then special tokens.
+/// Tokens in the order of the model: events, then special tokens.
 pub(super) struct Specials {
     order: Vec<u32>,
     begin: Option<u32>,
@@ -94,7 +91,7 @@ pub(super) struct Specials {
 }
 
 impl Specials {
-    /// The token of each event in the folder's own counting.
+    /// The token of each event, as numbered in the folder.
     pub(super) fn event_tokens(&self) -> &[u32] {
         &self.order[..self.types]
     }
@@ -128,7 +125,7 @@ pub(super) fn special_tokens(folder: &Path, record: Option<&ModelRecord>, tokens
     Ok(Specials { order, begin, types })
 }
 
-/// How often each type occurred in training, if the record says so.
+/// How often each type occurred in training, if the record contains it.
 pub(super) fn check_counts<'r>(
     folder: &Path,
     specials: &Specials,
@@ -142,14 +139,14 @@ pub(super) fn check_counts<'r>(
     Ok(counts)
 }
 
-fn facts(
+fn info(
     config: &NetworkConfig,
     folder: &Path,
     specials: &Specials,
     record: Option<&ModelRecord>,
-) -> Result<Facts, Error> {
+) -> Result<ModelInfo, Error> {
     let counts = check_counts(folder, specials, record)?;
-    Ok(Facts {
+    Ok(ModelInfo {
         config: config.clone(),
         types: specials.types,
         event_tokens: specials.event_tokens().to_vec(),
@@ -157,11 +154,11 @@ fn facts(
         trained_length: config.trained_length(),
         frequencies: counts.map(|counts| counts.iter().map(|count| *count as f64).collect()),
         fitness: record.map(ModelRecord::fitness).unwrap_or_default(),
-        max_memory: None,
+        ram_limit: None,
     })
 }
 
-/// Tensors that files of known architectures carry and no computation needs.
+/// Tensors in files of known architectures that no computation needs.
 fn is_idle(name: &str, layout: &Layout) -> bool {
     let tied = name == "lm_head.weight" && !layout.entries().iter().any(|entry| entry.name == name);
     tied || name.ends_with(".rotary_emb.inv_freq")
@@ -186,13 +183,13 @@ pub(super) fn read_weights(layout: &Layout, set: &mut TensorSet) -> Result<Vec<f
     Ok(weights)
 }
 
-impl<A: Architecture> NeuralModel<A> {
-    /// Puts the rows of the tables into this order of tokens.
+impl<A: Network> NeuralModel<A> {
+    /// Reorders the rows of the tables by this order of tokens.
     fn reorder(&mut self, order: &[u32]) {
         if order.iter().enumerate().all(|(at, token)| at == *token as usize) {
             return;
         }
-        let width = self.network.width();
+        let width = self.network.hidden_size();
         let mut tables = vec![self.network.embedding(), self.network.head()];
         tables.dedup();
         for table in tables {
@@ -205,9 +202,9 @@ impl<A: Architecture> NeuralModel<A> {
     }
 }
 
-impl<A: Architecture> NeuralNetwork for NeuralModel<A> {
+impl<A: Network> NeuralNetwork for NeuralModel<A> {
     fn config(&self) -> NetworkConfig {
-        self.facts.config.clone()
+        self.info.config.clone()
     }
 
     fn layout(&self) -> &Layout {
@@ -219,11 +216,11 @@ impl<A: Architecture> NeuralNetwork for NeuralModel<A> {
     }
 
     fn event_tokens(&self) -> &[u32] {
-        &self.facts.event_tokens
+        &self.info.event_tokens
     }
 
     fn begin(&self) -> Option<u32> {
-        self.facts.begin
+        self.info.begin
     }
 
     fn logits(&self, sequences: &[Vec<u32>]) -> Logits {
@@ -232,7 +229,7 @@ impl<A: Architecture> NeuralNetwork for NeuralModel<A> {
 }
 
 impl NetworkConfig {
-    /// Writes a network as a model folder. Special tokens are those of the record.
+    /// Writes a network as a model folder. The special tokens are those of the record.
     pub fn save(
         &self,
         folder: &Path,

@@ -5,8 +5,8 @@ use trace_core::EventId;
 
 /// Raw counts of what followed each context, for all context lengths below an order.
 ///
-/// Contexts are nodes of a tree: the root is the empty context, and a child has one more event *before* its
-/// parent's. Walking down from the root along the past, most recent event first, visits ever longer contexts.
+/// Contexts are nodes of a tree: the root is the empty context, and a child has one more event *before* the events of
+/// its parent. Walking down from the root along the past, most recent event first, visits longer and longer contexts.
 #[derive(Clone, Debug)]
 pub struct NgramCounts {
     pub(super) order: usize,
@@ -56,7 +56,7 @@ impl NgramCounts {
         }
     }
 
-    /// Forgets contexts that a model of this order does not look at.
+    /// Drops contexts that a model of this order does not use.
     pub(super) fn truncate(&mut self, order: usize) {
         if order >= self.order {
             return;

@@ -9,11 +9,11 @@
 //!
 //! with one discount `D` for counts 1, 2 and 3 or more of each context length, estimated from counts of counts.
 //! Contexts shorter than the longest count *how many different events came before*, not how often: a type that only
-//! ever follows one other is no likelier elsewhere. The shortest context interpolates with `1/V`, so that every type
-//! has a probability. Contexts that were never seen fall through to shorter ones.
+//! follows one other type is not more likely elsewhere. The shortest context interpolates with `1/V`, so that every
+//! type has a probability. Contexts that were never seen fall back to shorter ones.
 //!
-//! The complement `1 − p` follows the same recursion over the other types' counts, so that near-certain events keep
-//! their digits. Cost of one probability: at most `n` look-ups, independent of `V`.
+//! The complement `1 − p` follows the same recursion over the counts of the other types, so that near-certain events
+//! keep their precision. Cost of one probability: at most `n` lookups, independent of `V`.
 
 mod counts;
 mod model;

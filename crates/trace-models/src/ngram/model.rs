@@ -15,30 +15,30 @@ pub struct NgramModel {
     pub(super) counts: NgramCounts,
     pub(super) order: usize,
     contexts: Vec<Context>,
-    /// Followers of all contexts with their discounted counts, context by context, ascending by event.
+    /// The followers of all contexts with their discounted counts, ordered by context and event.
     followers: Vec<(u32, f64)>,
     pub(super) frequencies: Option<Vec<f64>>,
     pub(super) fitness: Fitness,
 }
 
-/// What is known of one context.
+/// The statistics of one context.
 #[derive(Clone, Debug, Default)]
 struct Context {
     start: usize,
     end: usize,
-    /// `S`: what the discounts left.
+    /// `S`: the sum of discounted counts.
     seen: f64,
-    /// The follower with the largest count, and what the discounts left of all others: subtracting a dominant count
-    /// from `S` would leave no digits.
+    /// The follower with the largest count, and the discounted counts of all others: subtracting a dominant count from
+    /// `S` would lose precision.
     top: usize,
     seen_but_top: f64,
-    /// `G`: what the discounts took.
+    /// `G`: the sum of discounts.
     taken: f64,
 }
 
 /// Discounts for counts 1, 2, and 3 or more.
 type Discounts = [f64; 3];
-/// What to discount where counts of counts do not say: near what large corpora give.
+/// The discounts where counts of counts give no estimate; typical values of large corpora.
 const USUAL_DISCOUNTS: Discounts = [0.6, 1.0, 1.4];
 
 impl NgramModel {
@@ -70,28 +70,28 @@ impl NgramModel {
         Self { counts, order, contexts, followers, frequencies: None, fitness: Fitness::default() }
     }
 
-    /// Events that a prediction looks at, plus one.
+    /// The number of events that a prediction uses, plus one.
     pub const fn order(&self) -> usize {
         self.order
     }
 
-    /// Number of distinct n-grams.
+    /// The number of distinct n-grams.
     pub fn parameters(&self) -> usize {
         self.followers.len()
     }
 
-    /// Gives the model what its training measured.
+    /// Stores what the training measured.
     pub(super) fn set_record(&mut self, frequencies: Option<Vec<f64>>, fitness: Fitness) {
         self.frequencies = frequencies;
         self.fitness = fitness;
     }
 
-    /// Gives the model the entropy of the process that made its held-out events, where that is known.
+    /// Stores the entropy of the process that generated the held-out events, where that is known.
     pub const fn set_entropy(&mut self, entropy: f64) {
         self.fitness.entropy = Some(entropy);
     }
 
-    /// Calls `visit` with the context at `position`, shortest first, as far as it was seen.
+    /// Calls `visit` with the contexts at `position`, shortest first, as long as they were seen in training.
     fn walk(&self, position: usize, event_at: impl Fn(usize) -> EventId, mut visit: impl FnMut(&Context)) {
         let mut node = 0u32;
         visit(&self.contexts[0]);
@@ -157,7 +157,7 @@ impl NgramModel {
     }
 }
 
-/// Length of each node's context.
+/// The length of each node's context.
 fn depths(counts: &NgramCounts) -> Vec<usize> {
     let mut depths = vec![0; counts.nodes.len()];
     for (node, (parent, _)) in counts.nodes.iter().enumerate().skip(1) {
@@ -202,7 +202,7 @@ fn discounts(adjusted: &[(u32, u32, u64)], depths: &[usize], order: usize) -> Ve
             std::array::from_fn(|i| {
                 let count = (i + 1) as f64;
                 let discount = count - (count + 1.0) * y * n[i + 1] / n[i];
-                // A discount must take something and leave something.
+                // A discount must be positive and less than the count.
                 if discount > 0.0 && discount < count { discount } else { USUAL_DISCOUNTS[i] }
             })
         })
@@ -267,7 +267,7 @@ impl Reading for NgramReading<'_> {
         for (branches, entry) in batch.iter().zip(scores.entries_mut()) {
             for lag in 1..=branches.horizon() {
                 let position = branches.start() + lag;
-                // Whether the prediction looks at anything replaced.
+                // Whether the prediction uses a replaced event.
                 let touched = lag + 1 < branches.width() + self.model.order;
                 if measure == Measure::Divergence && touched {
                     self.model.distribution(position, |i| self.events[i], &mut original);

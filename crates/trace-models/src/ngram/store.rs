@@ -8,7 +8,7 @@ use trace_core::Vocabulary;
 
 use super::{NgramCounts, NgramModel};
 use crate::Error;
-use crate::folder::{self, Config, ModelRecord, RECORD_SCHEMA, WEIGHTS};
+use crate::folder::{self, Description, ModelRecord, RECORD_SCHEMA, WEIGHTS};
 use crate::tensors::{self, AnyTensor, Tensor, TensorFile};
 
 impl NgramModel {
@@ -57,7 +57,8 @@ impl NgramModel {
         )
     }
 
-    pub(crate) fn open(folder: &Path, config: &Config<'_>, record: Option<&ModelRecord>) -> Result<Self, Error> {
+    pub(crate) fn open(description: &Description) -> Result<Self, Error> {
+        let (folder, config, record) = (&description.folder, description.config(), description.record.as_ref());
         let size = config.size("vocab_size", 2, u32::MAX as usize - 1)?;
         let order = config.size("order", 1, 1 << 16)?;
         let path = folder.join(WEIGHTS);

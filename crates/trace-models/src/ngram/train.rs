@@ -1,4 +1,4 @@
-//! From a log to a model, with a measured fit.
+//! Trains an n-gram model and measures its held-out loss.
 
 use rand::seq::SliceRandom;
 use trace_core::EventSequence;
@@ -8,15 +8,15 @@ use trace_core::theory::Fitness;
 use super::{NgramCounts, NgramModel};
 use crate::Error;
 
-/// Orders that `--order auto` tries.
+/// The largest order that is tried where no order is given.
 const LARGEST_AUTO_ORDER: usize = 5;
-/// Orders beyond this remember sequences instead of predicting them.
+/// Larger orders would memorize sequences.
 const LARGEST_ORDER: usize = 64;
 
-/// What an n-gram model is asked to be.
+/// The options of an n-gram model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NgramSpec {
-    /// Events that a prediction looks at, plus one; `None` for the order with the lowest held-out loss.
+    /// The number of events that a prediction uses, plus one; `None` for the order with the lowest held-out loss.
     pub order: Option<usize>,
     /// Share of sequences to hold out, from 0 to less than 1.
     pub held_out: f64,
@@ -33,7 +33,7 @@ impl Default for NgramSpec {
 /// A trained model and what training measured.
 #[derive(Clone, Debug)]
 pub struct TrainedNgram {
-    /// The model, trained on what was not held out.
+    /// The model, trained on the sequences that were not held out.
     pub model: NgramModel,
     /// Indices of the held-out sequences.
     pub held_out: Vec<usize>,
@@ -42,7 +42,7 @@ pub struct TrainedNgram {
 }
 
 /// Splits `count` sequences into indices to train on and indices to hold out. At least one sequence is left to train
-/// on, and at least one is held out where any is to be and there are two.
+/// on. If the share is positive and there are at least two sequences, at least one is held out.
 pub fn split(count: usize, held_out: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
     let mut order: Vec<usize> = (0..count).collect();
     order.shuffle(&mut Streams::new(seed, "split").stream(Purpose::Split, 0, 0));
@@ -90,7 +90,7 @@ pub fn train(sequences: &[EventSequence], size: usize, spec: &NgramSpec) -> Resu
         }
     }
     let best = losses.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1));
-    // With nothing held out, orders cannot be compared; two events of context are a cautious choice.
+    // Without held-out sequences, orders cannot be compared; two events of context are a cautious choice.
     let order = best.map_or(spec.order.unwrap_or(3), |best| best.0);
     let mut model = NgramModel::new(counts, order);
     let fitness = Fitness { held_out_loss: best.map(|best| best.1), unigram_loss, entropy: None };

@@ -4,21 +4,21 @@ use super::*;
 
 fn network(state: usize, kernel: usize, inner: usize, bias: bool) -> Mamba {
     Mamba::new(MambaConfig {
-        tokens: 9,
-        width: 12,
+        vocab_size: 9,
+        hidden_size: 12,
         layers: 2,
-        state,
-        kernel,
-        inner,
-        step_rank: 3,
-        norm_epsilon: 1e-5,
-        conv_bias: !bias,
-        bias,
-        tied: true,
+        state_size: state,
+        conv_kernel: kernel,
+        intermediate_size: inner,
+        time_step_rank: 3,
+        rms_norm_eps: 1e-5,
+        use_conv_bias: !bias,
+        use_bias: bias,
+        tie_word_embeddings: true,
     })
 }
 
-/// Weights away from special points, with steps large enough for the state to matter.
+/// Weights without special values, with steps large enough for the state to matter.
 fn weights(network: &Mamba) -> Vec<f32> {
     let mut weights = network.layout().draw(5);
     for (index, weight) in weights.iter_mut().enumerate() {
@@ -30,16 +30,24 @@ fn weights(network: &Mamba) -> Vec<f32> {
     weights
 }
 
-/// The hidden rows of one sequence, in f64 and from the definition alone.
+/// The hidden rows of one sequence, in f64, by the definition.
 fn plain(network: &Mamba, weights: &[f64], tokens: &[u32]) -> Vec<Vec<f64>> {
-    let MambaConfig { width, state, kernel, inner, step_rank, norm_epsilon, .. } = network.config;
+    let MambaConfig {
+        hidden_size: width,
+        state_size: state,
+        conv_kernel: kernel,
+        intermediate_size: inner,
+        time_step_rank: step_rank,
+        rms_norm_eps,
+        ..
+    } = network.config;
     let get = |range: &Range<usize>| weights[range.clone()].to_vec();
     let product = |matrix: &[f64], x: &[f64]| -> Vec<f64> {
         matrix.chunks_exact(x.len()).map(|row| row.iter().zip(x).map(|(a, b)| a * b).sum()).collect()
     };
     let norm = |x: &[f64], gain: &[f64]| -> Vec<f64> {
         let mean = x.iter().map(|x| x * x).sum::<f64>() / width as f64;
-        let root = (mean + f64::from(norm_epsilon)).sqrt();
+        let root = (mean + f64::from(rms_norm_eps)).sqrt();
         x.iter().zip(gain).map(|(x, gain)| x / root * gain).collect()
     };
     let silu = |x: f64| x / (1.0 + (-x).exp());
@@ -97,7 +105,7 @@ fn branched(group: usize, branch: usize, step: usize) -> u32 {
 }
 
 #[test]
-fn branches_from_a_memory_equal_whole_sequences() {
+fn branches_from_a_cache_equal_whole_sequences() {
     let groups = [(0, 3, 1), (7, 1, 2), (2, 9, 3), (12, 5, 2), (1, 2, 2), (5, 4, 1)];
     for (state, kernel, inner, bias, stride) in
         [(16, 4, 24, false, 1), (4, 4, 16, true, 3), (5, 2, 40, false, 5), (16, 1, 7, true, 4), (3, 6, 33, false, 50)]
@@ -105,19 +113,19 @@ fn branches_from_a_memory_equal_whole_sequences() {
         let network = network(state, kernel, inner, bias);
         let weights = weights(&network);
         let wide: Vec<f64> = weights.iter().map(|w| f64::from(*w)).collect();
-        let mut memory = network.memory(12);
-        assert_eq!(memory.stride, 1);
-        memory.stride = stride;
+        let mut cache = network.cache(12);
+        assert_eq!(cache.stride, 1);
+        cache.stride = stride;
         let (mut tape, mut reading) = (Tape::default(), Vec::new());
         for (start, steps) in [(0, 5), (5, 1), (6, 6)] {
             let rows = Rows::new(&[(start, steps, 1)], Mamba::ORDER, |_, _, step| observed(start + step));
-            network.forward(&weights, &rows, Past::Growing(&mut memory), &mut tape);
+            network.forward(&weights, &rows, Past::Growing(&mut cache), &mut tape);
             reading.extend_from_slice(Mamba::hidden(&tape));
         }
         let rows = Rows::new(&groups, Mamba::ORDER, branched);
-        network.forward(&weights, &rows, Past::Shared(&memory), &mut tape);
+        network.forward(&weights, &rows, Past::Shared(&cache), &mut tape);
         let hidden = Mamba::hidden(&tape).to_vec();
-        let width = network.width();
+        let width = network.hidden_size();
         let agree = |got: &[f32], expected: &[f64]| {
             for (a, b) in got.iter().zip(expected) {
                 assert!((f64::from(*a) - b).abs() < 1e-5, "{a} against {b}");
@@ -148,7 +156,7 @@ fn gradients_are_those_of_the_definition() {
     let share = |row: usize, at: usize| ((row * 5 + at * 3) % 13) as f64 / 6.0 - 1.0;
     for (state, inner, bias) in [(16, 24, true), (4, 16, false)] {
         let network = network(state, 4, inner, bias);
-        let (weights, width) = (weights(&network), network.width());
+        let (weights, width) = (weights(&network), network.hidden_size());
         let rows = Rows::new(&lengths.map(|length| (0, length, 1)), Mamba::ORDER, branched);
         let loss = |weights: &[f64]| {
             let hidden: Vec<_> = (0..lengths.len())
@@ -165,7 +173,7 @@ fn gradients_are_those_of_the_definition() {
             sum
         };
         let (mut tape, mut gradient) = (Tape::default(), vec![0.0; weights.len()]);
-        // Twice, for what a pass leaves behind must not matter, and gradients add up.
+        // Twice: buffers are reused, and gradients add up.
         for _ in 0..2 {
             network.forward(&weights, &rows, Past::Training, &mut tape);
             let mut d_hidden: Vec<f32> =
@@ -191,15 +199,15 @@ fn gradients_are_those_of_the_definition() {
 }
 
 #[test]
-fn a_long_memory_keeps_fewer_states() {
+fn a_long_cache_keeps_fewer_states() {
     let network = network(16, 4, 24, false);
     let (inputs, state) = network.bytes();
     assert_eq!(network.cost(100).0, 100 * inputs + 101 * state);
     for tokens in [0, 1, 60_000, 300_000] {
         let (bytes, _) = network.cost(tokens);
-        assert!(bytes <= MEMORY + state, "{bytes} bytes for {tokens} tokens");
+        assert!(bytes <= CACHE_BYTES + state, "{bytes} bytes for {tokens} tokens");
     }
     assert!(network.stride(300_000) > 1);
-    // Beyond that what is kept of every token alone takes more.
-    assert!(network.cost(1_000_000).0 <= 1_000_000 * inputs + STATES + state);
+    // For longer sequences the inputs of every token alone take more.
+    assert!(network.cost(1_000_000).0 <= 1_000_000 * inputs + STATE_BYTES + state);
 }

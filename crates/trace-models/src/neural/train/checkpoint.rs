@@ -1,7 +1,7 @@
-//! A run that can go on after a kill.
+//! Checkpoints: a run that was killed can continue.
 //!
-//! A checkpoint is two files: the numbers, under a name of their own for each checkpoint, and `state.json`, which
-//! names them and is replaced in one move. Whatever moment a run is killed at, `state.json` names a complete file.
+//! A checkpoint has two files: the tensors, under a new name for each checkpoint, and `state.json`, which refers to
+//! them and is replaced atomically. Whenever a run is killed, `state.json` refers to a complete file.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::optimiser::{Optimiser, OptimiserKind};
+use super::optimizer::{Optimizer, OptimizerKind};
 use super::run::TrainState;
 use crate::Error;
 use crate::tensors::{self, AnyTensor, Tensor, TensorFile};
@@ -21,7 +21,7 @@ const LOCK: &str = "lock";
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// What the run was asked to do; another run cannot go on from here.
+    /// The settings of the run; a run with other settings cannot continue from here.
     settings: Value,
     numbers: String,
     step: u64,
@@ -32,7 +32,7 @@ struct Saved {
     evaluations: u64,
 }
 
-/// The folder of a run's checkpoints, held by one run at a time.
+/// The folder of a run's checkpoints, locked by one run at a time.
 #[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
@@ -40,14 +40,14 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Where a run that writes `model` keeps its checkpoints.
+    /// The folder in which a run that writes `model` keeps its checkpoints.
     pub fn place(model: &Path) -> PathBuf {
         let mut name = model.as_os_str().to_owned();
         name.push(".partial");
         PathBuf::from(name)
     }
 
-    /// Takes hold of the folder, making it if it is not there.
+    /// Locks the folder, and creates it if it does not exist.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let path = folder.join(LOCK);
@@ -58,13 +58,13 @@ impl Checkpoints {
         Ok(Self { folder: folder.to_owned(), lock })
     }
 
-    /// Whether there is a run to go on with.
+    /// Whether there is a checkpoint to continue from.
     pub fn exists(&self) -> bool {
         self.folder.join(STATE).exists()
     }
 
-    /// The last checkpoint, if it is of a run with these settings.
-    pub fn load(&self, settings: &Value, optimiser: OptimiserKind, size: usize) -> Result<TrainState, Error> {
+    /// Reads the last checkpoint; an error if it is of a run with other settings.
+    pub fn load(&self, settings: &Value, optimizer: OptimizerKind, size: usize) -> Result<TrainState, Error> {
         let path = self.folder.join(STATE);
         let text = fs::read(&path).map_err(Error::io(&path))?;
         let saved: Saved =
@@ -85,11 +85,11 @@ impl Checkpoints {
             evaluations: saved.evaluations,
             weights: read("weights")?,
             best: read("best")?,
-            optimiser: Optimiser::restore(optimiser, read("first")?, read("second")?, saved.step),
+            optimizer: Optimizer::restore(optimizer, read("first")?, read("second")?, saved.step),
         })
     }
 
-    /// Writes a checkpoint and drops the one before.
+    /// Writes a checkpoint and deletes the previous one.
     pub fn save(&self, settings: &Value, state: &TrainState) -> Result<(), Error> {
         let numbers = format!("state-{}.safetensors", state.step);
         let flat = |values| AnyTensor::F32(Tensor { shape: vec![<[f32]>::len(values)], values });
@@ -99,8 +99,8 @@ impl Checkpoints {
             &[
                 ("weights", flat(&state.weights)),
                 ("best", flat(&state.best)),
-                ("first", flat(&state.optimiser.first)),
-                ("second", flat(&state.optimiser.second)),
+                ("first", flat(&state.optimizer.first)),
+                ("second", flat(&state.optimizer.second)),
             ],
         )?;
         File::open(&path).and_then(|file| file.sync_all()).map_err(Error::io(&path))?;
@@ -138,7 +138,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Forgets the run.
+    /// Deletes the checkpoint.
     pub fn clear(&self) -> Result<(), Error> {
         for name in [STATE, NEW] {
             match fs::remove_file(self.folder.join(name)) {
@@ -149,21 +149,21 @@ impl Checkpoints {
         self.drop_all_but("")
     }
 
-    /// Forgets the run and takes the folder away.
+    /// Deletes the checkpoint and the folder.
     pub fn remove(self) -> Result<(), Error> {
         self.clear()?;
         drop(self.lock);
         let lock = self.folder.join(LOCK);
         fs::remove_file(&lock).map_err(Error::io(&lock))?;
         match fs::remove_dir(&self.folder) {
-            // Whatever else lies there is not ours to remove.
+            // Other files in the folder are left alone.
             Err(error) if error.kind() != ErrorKind::DirectoryNotEmpty => Err(Error::io(&self.folder)(error)),
             _ => Ok(()),
         }
     }
 }
 
-/// Names of settings that differ.
+/// The names of settings that differ.
 fn differences(a: &Value, b: &Value) -> String {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return "all".to_owned() };
     let mut names: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Sequences to train on, read again for every epoch, so that a corpus need not fit in memory.
+//! Sequences to train on. They are read again for every epoch, so that a corpus need not fit in memory.
 
 use std::hash::Hasher;
 
@@ -12,7 +12,7 @@ use super::objective::Window;
 use crate::Error;
 use crate::ngram::{NgramCounts, NgramModel};
 
-/// Sequences that can be read from the start again and again, each time the same.
+/// Sequences that can be read repeatedly, with the same result each time.
 pub trait Corpus: Sync {
     /// One pass over all sequences, in order.
     fn pass(&self) -> Result<SequencePass<'_>, Error>;
@@ -27,28 +27,28 @@ impl Corpus for Vec<Vec<EventId>> {
     }
 }
 
-/// Held-out events are enough to know a loss to a few thousandths of a nat; more would only cost time.
-const MOST_HELD_OUT: usize = 1 << 18;
-/// Training events that the n-gram floor is made of, and its largest order.
-const FLOOR_EVENTS: usize = 500_000;
-const FLOOR_ORDER: usize = 3;
+/// This many held-out events determine a loss to a few thousandths of a nat; more would only cost time.
+const MAX_HELD_OUT_EVENTS: usize = 1 << 18;
+/// Training events that the n-gram baseline is fitted to, and its largest order.
+const BASELINE_EVENTS: usize = 500_000;
+const BASELINE_ORDER: usize = 3;
 
-/// What one look at a corpus tells.
+/// Counts, baselines and the held-out split of a corpus.
 #[derive(Clone, Debug)]
-pub struct Survey {
-    /// Sequences.
+pub struct CorpusStatistics {
+    /// Number of sequences.
     pub sequences: usize,
-    /// Events of all sequences.
+    /// Number of events in all sequences.
     pub events: usize,
-    /// The longest sequence.
+    /// The length of the longest sequence.
     pub longest: usize,
-    /// How often each type occurs in what is trained on.
+    /// How often each type occurs in the training sequences.
     pub counts: Vec<u64>,
-    /// Sequences that are not trained on.
+    /// Held-out sequences, which are not trained on.
     pub held_out: Vec<Vec<EventId>>,
-    /// Held-out loss of event frequencies, where anything is held out.
+    /// Held-out loss of event frequencies, if any sequence is held out.
     pub unigram_loss: Option<f64>,
-    /// Order and held-out loss of the best n-gram.
+    /// Order and held-out loss of the best n-gram model.
     pub ngram_loss: Option<(usize, f64)>,
     /// A hash of all sequences in order.
     pub fingerprint: u64,
@@ -56,13 +56,13 @@ pub struct Survey {
     seed: u64,
 }
 
-/// A number for each sequence that decides whether it is held out.
-fn lot(seed: u64, index: usize) -> u64 {
+/// A random number for each sequence, which decides whether it is held out.
+fn held_out_draw(seed: u64, index: usize) -> u64 {
     Streams::new(seed, "held out").stream(Purpose::Split, index as u32, (index >> 32) as u32).random()
 }
 
-impl Survey {
-    /// Looks at every sequence twice: to count, and to set a share of them aside.
+impl CorpusStatistics {
+    /// Reads every sequence twice: first to count, then to hold out this share of them.
     pub fn new(corpus: &dyn Corpus, vocabulary_size: usize, share: f64, seed: u64) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&share) {
             return Err(Error::spec("held-out", format!("{share} is not a share; expected 0 to less than 1")));
@@ -82,19 +82,19 @@ impl Survey {
                 hasher.write_u32(event.0);
             }
             if !sequence.is_empty() {
-                let lot = lot(seed, sequences);
-                (least, most) = (least.min(lot), most.max(lot));
+                let draw = held_out_draw(seed, sequences);
+                (least, most) = (least.min(draw), most.max(draw));
                 usable += 1;
             }
             sequences += 1;
             events += sequence.len();
             longest = longest.max(sequence.len());
         }
-        let share = share.min(MOST_HELD_OUT as f64 / events.max(1) as f64);
-        // At least one sequence is held out where any is to be, and at least one is left to train on.
+        let share = share.min(MAX_HELD_OUT_EVENTS as f64 / events.max(1) as f64);
+        // If the share is positive, at least one sequence is held out, and at least one is left to train on.
         let cutoff = ((share * u64::MAX as f64) as u64).max(least).min(most.saturating_sub(1));
         let cutoff = (share > 0.0 && usable > 1).then_some(cutoff);
-        let mut survey = Self {
+        let mut statistics = Self {
             sequences,
             events,
             longest,
@@ -106,35 +106,35 @@ impl Survey {
             cutoff,
             seed,
         };
-        let mut floor = NgramCounts::new(vocabulary_size, FLOOR_ORDER);
+        let mut baseline = NgramCounts::new(vocabulary_size, BASELINE_ORDER);
         let mut counted = 0;
         for (index, sequence) in corpus.pass()?.enumerate() {
             let sequence = sequence?;
-            if survey.is_held_out(index) {
-                survey.held_out.push(sequence);
+            if statistics.is_held_out(index) {
+                statistics.held_out.push(sequence);
                 continue;
             }
             for event in &sequence {
-                survey.counts[event.index()] += 1;
+                statistics.counts[event.index()] += 1;
             }
-            if counted < FLOOR_EVENTS {
+            if counted < BASELINE_EVENTS {
                 counted += sequence.len();
-                floor.add(&sequence);
+                baseline.add(&sequence);
             }
         }
-        survey.measure_floors(&floor);
-        Ok(survey)
+        statistics.measure_baselines(&baseline);
+        Ok(statistics)
     }
 
-    /// Whether the sequence with this number is not trained on.
+    /// Whether the sequence with this index is held out.
     pub(super) fn is_held_out(&self, index: usize) -> bool {
-        self.cutoff.is_some_and(|cutoff| lot(self.seed, index) <= cutoff)
+        self.cutoff.is_some_and(|cutoff| held_out_draw(self.seed, index) <= cutoff)
     }
 
-    fn measure_floors(&mut self, counts: &NgramCounts) {
+    fn measure_baselines(&mut self, counts: &NgramCounts) {
         let held_out = || self.held_out.iter().map(Vec::as_slice);
         let mut losses = Vec::new();
-        for order in 1..=FLOOR_ORDER {
+        for order in 1..=BASELINE_ORDER {
             let (loss, events) = NgramModel::new(counts.clone(), order).loss(held_out());
             if events > 0 {
                 losses.push((order, loss));
@@ -144,15 +144,15 @@ impl Survey {
         self.ngram_loss = losses.into_iter().skip(1).min_by(|a, b| a.1.total_cmp(&b.1));
     }
 
-    /// Events to train on.
+    /// The number of events to train on.
     pub fn training_events(&self) -> usize {
         self.counts.iter().sum::<u64>() as usize
     }
 }
 
-/// Cuts a sequence into windows of at most `length` events. With a begin token the first window starts with it, and a
-/// later one with the event before its own, so that every event has a token before it; without one, windows hold their
-/// events alone. `first` is the length of the first window.
+/// Cuts a sequence into windows of at most `length` events. With a begin token, the first window starts with that token
+/// and each later window with the last event of the window before, so that every event has a token before it. Without
+/// one, windows contain only their events. `first` is the length of the first window.
 pub(crate) fn windows(events: &[EventId], begin: Option<u32>, length: usize, first: usize) -> Vec<Window> {
     let tokens: Vec<u32> = begin.into_iter().chain(events.iter().map(|event| event.0)).collect();
     let before = usize::from(begin.is_some());
@@ -166,13 +166,13 @@ pub(crate) fn windows(events: &[EventId], begin: Option<u32>, length: usize, fir
     list
 }
 
-/// Events that wait to be drawn at random; a corpus smaller than this is shuffled as a whole.
+/// Size of the shuffle buffer in events; a smaller corpus is shuffled as a whole.
 const SHUFFLE_EVENTS: usize = 1 << 24;
 
-/// Batches of windows, epoch after epoch, in an order that the seed alone decides.
+/// Batches of windows, epoch after epoch, in an order that depends only on the seed.
 pub(crate) struct Batches<'c> {
     corpus: &'c dyn Corpus,
-    survey: &'c Survey,
+    statistics: &'c CorpusStatistics,
     shape: BatchShape,
     seed: u64,
     epoch: u32,
@@ -191,12 +191,12 @@ pub(crate) struct BatchShape {
 }
 
 impl<'c> Batches<'c> {
-    pub(crate) fn new(corpus: &'c dyn Corpus, survey: &'c Survey, shape: BatchShape, seed: u64) -> Self {
+    pub(crate) fn new(corpus: &'c dyn Corpus, statistics: &'c CorpusStatistics, shape: BatchShape, seed: u64) -> Self {
         let random = Streams::new(seed, "order").stream(Purpose::Shuffle, 0, 0);
-        Self { corpus, survey, shape, seed, epoch: 0, pass: None, random, waiting: Vec::new(), events: 0 }
+        Self { corpus, statistics, shape, seed, epoch: 0, pass: None, random, waiting: Vec::new(), events: 0 }
     }
 
-    /// Epochs that were begun.
+    /// The number of epochs that have begun.
     pub(crate) const fn epoch(&self) -> u32 {
         self.epoch
     }
@@ -213,13 +213,13 @@ impl<'c> Batches<'c> {
         Ok(batch)
     }
 
-    /// Reads on until enough windows wait, beginning the next epoch where one ends.
+    /// Reads until the shuffle buffer is full, and starts the next epoch when one ends.
     fn fill(&mut self) -> Result<(), Error> {
         let mut empty_epochs = 0;
         while self.events < SHUFFLE_EVENTS {
             let Some(pass) = &mut self.pass else {
                 if !self.waiting.is_empty() {
-                    return Ok(()); // an epoch's windows all come before those of the next
+                    return Ok(()); // all windows of an epoch come before those of the next
                 }
                 if empty_epochs > 1 {
                     return Err(Error::spec("events", "there is nothing to train on"));
@@ -232,10 +232,10 @@ impl<'c> Batches<'c> {
             };
             match pass.next() {
                 None => self.pass = None,
-                Some((index, _)) if self.survey.is_held_out(index) => {}
+                Some((index, _)) if self.statistics.is_held_out(index) => {}
                 Some((_, sequence)) => {
                     let sequence = sequence?;
-                    // Long sequences are cut elsewhere in each epoch.
+                    // Long sequences are cut at other positions in each epoch.
                     let whole = sequence.len() <= self.shape.length;
                     let first = if whole { self.shape.length } else { self.random.random_range(1..=self.shape.length) };
                     for window in windows(&sequence, self.shape.begin, self.shape.length, first) {
@@ -276,11 +276,11 @@ mod tests {
     #[test]
     fn an_epoch_has_every_training_sequence_once() {
         let corpus = corpus(40);
-        let survey = Survey::new(&corpus, 7, 0.2, 5).unwrap();
-        assert!(!survey.held_out.is_empty() && survey.held_out.len() < 20);
-        let kept = survey.sequences - survey.held_out.len();
+        let statistics = CorpusStatistics::new(&corpus, 7, 0.2, 5).unwrap();
+        assert!(!statistics.held_out.is_empty() && statistics.held_out.len() < 20);
+        let kept = statistics.sequences - statistics.held_out.len();
         let shape = BatchShape { begin: Some(7), windows: 1, length: 64 };
-        let mut batches = Batches::new(&corpus, &survey, shape, 5);
+        let mut batches = Batches::new(&corpus, &statistics, shape, 5);
         let mut epochs = Vec::new();
         for _ in 0..2 {
             let drawn: Vec<Window> = (0..kept).flat_map(|_| batches.next().unwrap()).collect();
@@ -292,10 +292,10 @@ mod tests {
             epoch.sort();
         }
         assert_eq!(epochs[0], epochs[1]);
-        let held: usize = survey.held_out.iter().map(Vec::len).sum();
-        assert_eq!(survey.training_events() + held, survey.events);
-        let mut again = Batches::new(&corpus, &survey, BatchShape { windows: 3, ..shape }, 5);
-        let mut same = Batches::new(&corpus, &survey, BatchShape { windows: 3, ..shape }, 5);
+        let held: usize = statistics.held_out.iter().map(Vec::len).sum();
+        assert_eq!(statistics.training_events() + held, statistics.events);
+        let mut again = Batches::new(&corpus, &statistics, BatchShape { windows: 3, ..shape }, 5);
+        let mut same = Batches::new(&corpus, &statistics, BatchShape { windows: 3, ..shape }, 5);
         for _ in 0..50 {
             assert_eq!(again.next().unwrap(), same.next().unwrap());
         }
@@ -305,11 +305,11 @@ mod tests {
     fn small_corpora_keep_something_on_either_side() {
         for count in 2..6 {
             for share in [0.01, 0.5, 0.99] {
-                let survey = Survey::new(&corpus(count), 7, share, 1).unwrap();
-                assert!(!survey.held_out.is_empty() && survey.held_out.len() < count, "{count} {share}");
+                let statistics = CorpusStatistics::new(&corpus(count), 7, share, 1).unwrap();
+                assert!(!statistics.held_out.is_empty() && statistics.held_out.len() < count, "{count} {share}");
             }
         }
-        assert!(Survey::new(&corpus(1), 7, 0.5, 1).unwrap().held_out.is_empty());
-        assert!(Survey::new(&corpus(9), 7, 0.0, 1).unwrap().held_out.is_empty());
+        assert!(CorpusStatistics::new(&corpus(1), 7, 0.5, 1).unwrap().held_out.is_empty());
+        assert!(CorpusStatistics::new(&corpus(9), 7, 0.0, 1).unwrap().held_out.is_empty());
     }
 }

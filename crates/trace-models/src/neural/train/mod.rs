@@ -2,23 +2,17 @@
 
 mod checkpoint;
 mod corpus;
-mod directions;
-mod echo;
 mod masked;
 pub(super) mod objective;
-mod optimiser;
+mod optimizer;
 mod run;
-mod sample;
 mod step;
-mod undertone;
 
 pub use checkpoint::Checkpoints;
-pub use corpus::{Corpus, SequencePass, Survey};
-pub use echo::Echo;
+pub use corpus::{Corpus, CorpusStatistics, SequencePass};
 pub(crate) use masked::Masked;
 pub(crate) use objective::NextEvent;
-pub use optimiser::{OptimiserKind, Pace};
+pub use optimizer::{LearningRates, OptimizerKind};
 pub(crate) use run::run;
 pub use run::{Limit, Schedule, TrainEnd, TrainObserver, TrainProgress, TrainSpec, TrainState, Trained};
 pub(crate) use step::Gradients;
-pub(crate) use undertone::{Room, Undertone};

@@ -1,47 +1,47 @@
-//! What a network learns: how a batch of windows becomes a loss, and how the weights should move to lower it.
+//! Training objectives: the loss of a batch of windows, and its gradient.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::super::architecture::{Past, Trainable};
-use super::super::head::{Head, LossRoom};
+use super::super::head::{Head, LossBuffers};
 use super::super::layout::Layout;
 use super::super::rows::Rows;
 
-/// A run of tokens that is read at once.
+/// A run of tokens that the network reads at once.
 pub(crate) type Window = Vec<u32>;
 
-/// A network and what it is to predict.
+/// A network and what it has to predict.
 pub(crate) trait Objective: Sync {
-    /// A window, ready to be learnt from.
+    /// A training example, made from a window.
     type Example: Clone + Send + Sync;
-    /// Buffers of a pass, kept between calls for their room.
-    type Space: Default + Send + Sync;
+    /// Buffers of a pass, reused between calls.
+    type Workspace: Default + Send + Sync;
 
     /// The tensors.
     fn layout(&self) -> &Layout;
     /// The token before every sequence, where there is one.
     fn begin(&self) -> Option<u32>;
-    /// Makes windows into examples; what is left to chance is drawn from `random`.
+    /// Makes windows into examples; random choices are drawn from `random`.
     fn examples(&self, windows: Vec<Window>, random: ChaCha8Rng) -> Vec<Self::Example>;
-    /// Rows of an example.
+    /// The number of rows of an example.
     fn rows(example: &Self::Example) -> usize;
-    /// Rows of an example that predict something; at least one example of a batch has one.
+    /// The number of predictions of an example; at least one example of a batch has one.
     fn predictions(example: &Self::Example) -> usize;
     /// The sum of losses over all predictions, in nats.
-    fn loss(&self, weights: &[f32], examples: &[Self::Example], space: &mut Self::Space) -> f64;
-    /// The sum of losses; adds the gradient of `scale` times that.
+    fn loss(&self, weights: &[f32], examples: &[Self::Example], workspace: &mut Self::Workspace) -> f64;
+    /// The sum of losses; adds the gradient of `scale` times that sum to `gradient`.
     fn loss_and_gradient(
         &self,
         weights: &[f32],
         examples: &[Self::Example],
         scale: f32,
-        space: &mut Self::Space,
+        workspace: &mut Self::Workspace,
         gradient: &mut [f32],
     ) -> f64;
 }
 
-/// The next event: each token of a window but the last is read, each but the first is predicted. The network's last token
-/// is the begin token.
+/// Predicts the next event: each token of a window except the last is read, and each except the first is predicted. The
+/// network's last token is the begin token.
 pub(crate) struct NextEvent<'n, A>(pub(crate) &'n A);
 
 impl<A: Trainable> NextEvent<'_, A> {
@@ -61,14 +61,14 @@ impl<A: Trainable> NextEvent<'_, A> {
 
 impl<A: Trainable> Objective for NextEvent<'_, A> {
     type Example = Window;
-    type Space = (A::Tape, LossRoom);
+    type Workspace = (A::Tape, LossBuffers);
 
     fn layout(&self) -> &Layout {
         self.0.layout()
     }
 
     fn begin(&self) -> Option<u32> {
-        Some(self.0.tokens() as u32 - 1)
+        Some(self.0.vocab_size() as u32 - 1)
     }
 
     fn examples(&self, windows: Vec<Window>, _random: ChaCha8Rng) -> Vec<Window> {
@@ -83,13 +83,13 @@ impl<A: Trainable> Objective for NextEvent<'_, A> {
         Self::rows(window)
     }
 
-    fn loss(&self, weights: &[f32], windows: &[Window], (tape, space): &mut Self::Space) -> f64 {
+    fn loss(&self, weights: &[f32], windows: &[Window], (tape, workspace): &mut Self::Workspace) -> f64 {
         let (rows, targets) = Self::lay_out(windows);
         if rows.len() == 0 {
             return 0.0;
         }
         self.0.forward(weights, &rows, Past::Nothing, tape);
-        self.head().loss(weights, A::hidden(tape), &targets, space)
+        self.head().loss(weights, A::hidden(tape), &targets, workspace)
     }
 
     fn loss_and_gradient(
@@ -97,7 +97,7 @@ impl<A: Trainable> Objective for NextEvent<'_, A> {
         weights: &[f32],
         windows: &[Window],
         scale: f32,
-        (tape, space): &mut Self::Space,
+        (tape, workspace): &mut Self::Workspace,
         gradient: &mut [f32],
     ) -> f64 {
         let (rows, targets) = Self::lay_out(windows);
@@ -106,7 +106,7 @@ impl<A: Trainable> Objective for NextEvent<'_, A> {
         }
         self.0.forward(weights, &rows, Past::Training, tape);
         let (loss, d_hidden) =
-            self.head().loss_and_gradient(weights, A::hidden(tape), &targets, scale, space, gradient);
+            self.head().loss_and_gradient(weights, A::hidden(tape), &targets, scale, workspace, gradient);
         self.0.backward(weights, &rows, tape, d_hidden, gradient);
         loss
     }

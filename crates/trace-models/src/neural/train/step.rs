@@ -1,41 +1,40 @@
-//! One training step: the gradient of a batch, on all cores, in an order that does not depend on their number.
+//! One training step: the gradient of a batch, on all cores, with a result that does not depend on their number.
 //!
-//! A batch is cut into *lanes* by its own size, not by the number of threads. Each lane goes through its sequences in
-//! chunks, adding to a gradient of its own; the lanes' gradients are then added in order.
+//! A batch is cut into *lanes* by its size, not by the number of threads. Each lane processes its sequences in chunks
+//! and adds to its own gradient; the gradients of the lanes are then added in order.
 
 use rayon::prelude::*;
 
 use super::objective::Objective;
-use crate::kernels::single;
 
-/// Rows that go through the network at once.
+/// Rows of one pass through the network.
 const CHUNK_ROWS: usize = 1024;
-/// A lane has at least this many rows, or the products become too thin.
+/// A lane has at least this many rows; with fewer rows matrix products are inefficient.
 const LANE_ROWS: usize = 512;
 const MOST_LANES: usize = 8;
-/// Bytes that the lanes' gradients may take together.
+/// Bytes that the gradients of all lanes together may take.
 const LANE_BYTES: usize = 1 << 30;
-/// Numbers that are added at a time.
+/// Numbers that one job adds.
 const BLOCK: usize = 1 << 14;
 
-/// Room for the gradients of batches.
+/// Buffers for the gradients of batches.
 pub(crate) struct Gradients<O: Objective> {
     lanes: Vec<Lane<O>>,
 }
 
 struct Lane<O: Objective> {
     gradient: Vec<f32>,
-    space: O::Space,
+    workspace: O::Workspace,
     loss: f64,
 }
 
 impl<O: Objective> Default for Lane<O> {
     fn default() -> Self {
-        Self { gradient: Vec::new(), space: O::Space::default(), loss: 0.0 }
+        Self { gradient: Vec::new(), workspace: O::Workspace::default(), loss: 0.0 }
     }
 }
 
-/// Rows that examples take.
+/// The number of rows of examples.
 pub(crate) fn rows_of<O: Objective>(examples: &[O::Example]) -> usize {
     examples.iter().map(O::rows).sum()
 }
@@ -89,7 +88,7 @@ impl<O: Objective> Gradients<O> {
         let sum = &mut sum[0].gradient;
         sum.par_chunks_mut(BLOCK).enumerate().for_each(|(block, sum)| {
             for lane in &*others {
-                single::add(sum, &lane.gradient[block * BLOCK..][..sum.len()]);
+                trace_kernels::f32::add(sum, &lane.gradient[block * BLOCK..][..sum.len()]);
             }
         });
         (loss, sum)
@@ -102,7 +101,7 @@ impl<O: Objective> Lane<O> {
         self.gradient.fill(0.0);
         self.loss = 0.0;
         for examples in chunks::<O>(examples, CHUNK_ROWS) {
-            self.loss += objective.loss_and_gradient(weights, examples, scale, &mut self.space, &mut self.gradient);
+            self.loss += objective.loss_and_gradient(weights, examples, scale, &mut self.workspace, &mut self.gradient);
         }
     }
 }
@@ -111,7 +110,7 @@ impl<O: Objective> Lane<O> {
 pub(crate) fn loss<O: Objective>(objective: &O, weights: &[f32], examples: &[O::Example]) -> (f64, usize) {
     let losses: Vec<f64> = chunks::<O>(examples, CHUNK_ROWS)
         .into_par_iter()
-        .map_init(O::Space::default, |space, examples| objective.loss(weights, examples, space))
+        .map_init(O::Workspace::default, |workspace, examples| objective.loss(weights, examples, workspace))
         .collect();
     (losses.iter().sum(), predictions_of::<O>(examples))
 }
