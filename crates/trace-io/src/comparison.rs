@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use trace_core::{Change, CompareRule, Comparison, Difference, EventName, PairComparison};
+use trace_core::{CompareRule, Comparison, EventName, PairComparison};
 
-use crate::name::Name;
-use crate::population::PopulationFile;
+use crate::population::Population;
 use crate::{Error, output};
 
 /// The version of comparisons that this software writes.
@@ -33,7 +32,7 @@ pub struct ComparisonFile {
     /// How many differences were tested.
     pub tested: usize,
     /// Every pair that is an edge of at least one of the graphs, changed ones first.
-    pub pairs: Vec<ComparedPair>,
+    pub pairs: Vec<PairComparison<EventName>>,
 }
 
 /// One of the two.
@@ -48,104 +47,18 @@ pub struct Cohort {
 }
 
 impl Cohort {
-    fn new(path: &Path, population: &PopulationFile) -> Self {
+    fn new(path: &Path, population: &Population) -> Self {
         Self {
             file: path.display().to_string(),
             sequences: population.sequences,
-            by_sequence: population.edges.iter().all(|edge| edge.by_sequence.is_some()),
+            by_sequence: population.pairs.iter().all(|pair| pair.by_sequence.is_some()),
         }
-    }
-}
-
-/// One type pair in both.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ComparedPair {
-    /// The causing type.
-    pub cause: Name,
-    /// The caused type.
-    pub effect: Name,
-    /// What became of the edge from the first graph to the second.
-    pub change: &'static str,
-    /// Whether it is an edge of the first graph.
-    pub kept_a: bool,
-    /// Whether it is an edge of the second.
-    pub kept_b: bool,
-    /// Opportunities in the first.
-    pub opportunities_a: u64,
-    /// Opportunities in the second.
-    pub opportunities_b: u64,
-    /// Mean signed log ratio over opportunities; null where one graph has too few.
-    pub log_ratio: Option<ComparedValue>,
-    /// Share of opportunities that were kept; null likewise.
-    pub kept_share: Option<ComparedValue>,
-    /// Edges a sequence; null where there are too few edges.
-    pub edges_per_sequence: Option<ComparedValue>,
-    /// Opportunities a sequence: how often the effect follows the cause; null where a graph has fewer than two sequences.
-    pub opportunities_per_sequence: Option<ComparedValue>,
-}
-
-/// One quantity in both.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ComparedValue {
-    /// In the first.
-    pub a: f64,
-    /// In the second.
-    pub b: f64,
-    /// `b − a`.
-    pub difference: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end of its interval.
-    pub high: f64,
-    /// Probability of a difference this large by chance; of log ratios and edges, or of as large a difference of
-    /// opportunities in the same direction, whichever is larger.
-    pub p: f64,
-    /// The same corrected for the number of differences tested.
-    pub q: f64,
-}
-
-impl ComparedValue {
-    fn new(value: &Difference) -> Self {
-        let Difference { a, b, low, high, p, q } = *value;
-        Self { a, b, difference: value.difference(), low, high, p, q }
-    }
-}
-
-impl ComparedPair {
-    fn new(pair: &PairComparison<EventName>) -> Self {
-        Self {
-            cause: Name(pair.types.0.clone()),
-            effect: Name(pair.types.1.clone()),
-            change: change_word(pair.change),
-            kept_a: pair.kept.0,
-            kept_b: pair.kept.1,
-            opportunities_a: pair.opportunities.0,
-            opportunities_b: pair.opportunities.1,
-            log_ratio: pair.log_ratio.as_ref().map(ComparedValue::new),
-            kept_share: pair.kept_share.as_ref().map(ComparedValue::new),
-            edges_per_sequence: pair.edges.as_ref().map(ComparedValue::new),
-            opportunities_per_sequence: pair.follows.as_ref().map(ComparedValue::new),
-        }
-    }
-}
-
-/// What a change is called in files.
-pub const fn change_word(change: Change) -> &'static str {
-    match change {
-        Change::Appears => "appears",
-        Change::Vanishes => "vanishes",
-        Change::Strengthens => "strengthens",
-        Change::Weakens => "weakens",
-        Change::MoreOften => "more often",
-        Change::LessOften => "less often",
-        Change::Same => "same",
-        Change::Unknown => "unknown",
     }
 }
 
 impl ComparisonFile {
     /// Compares two population files; `rule` says by what.
-    pub fn new(a: (&Path, &PopulationFile), b: (&Path, &PopulationFile), rule: &CompareRule) -> Self {
+    pub fn new(a: (&Path, &Population), b: (&Path, &Population), rule: &CompareRule) -> Self {
         let comparison = Comparison::new(&a.1.graph(), &b.1.graph(), rule);
         Self {
             schema: COMPARISON_SCHEMA,
@@ -156,7 +69,7 @@ impl ComparisonFile {
             level: rule.level,
             margin: rule.margin,
             tested: comparison.log_ratios + comparison.frequencies,
-            pairs: comparison.pairs.iter().map(ComparedPair::new).collect(),
+            pairs: comparison.pairs,
         }
     }
 
@@ -177,9 +90,9 @@ impl ComparisonFile {
         writer.write_record(&header)?;
         for pair in &self.pairs {
             let mut row = vec![
-                pair.cause.0.to_string(),
-                pair.effect.0.to_string(),
-                pair.change.to_owned(),
+                pair.cause.to_string(),
+                pair.effect.to_string(),
+                pair.change.to_string(),
                 pair.kept_a.to_string(),
                 pair.kept_b.to_string(),
                 pair.opportunities_a.to_string(),

@@ -31,18 +31,17 @@ use trace_core::{EventId, EventName, Knowledge, LagRule, TypeSet, Vocabulary};
 use twox_hash::XxHash3_64;
 
 use crate::Error;
-use crate::name::Name;
 
 /// A knowledge file as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     #[serde(default)]
-    only_causes: Vec<Spanned<Name>>,
+    only_causes: Vec<Spanned<EventName>>,
     #[serde(default)]
-    only_effects: Vec<Spanned<Name>>,
+    only_effects: Vec<Spanned<EventName>>,
     #[serde(default)]
-    tiers: Vec<Vec<Spanned<Name>>>,
+    tiers: Vec<Vec<Spanned<EventName>>>,
     #[serde(default)]
     forbidden: Vec<Pair>,
     #[serde(default)]
@@ -54,15 +53,15 @@ struct Document {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pair {
-    cause: Spanned<Name>,
-    effect: Spanned<Name>,
+    cause: Spanned<EventName>,
+    effect: Spanned<EventName>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Lags {
-    cause: Spanned<Name>,
-    effect: Spanned<Name>,
+    cause: Spanned<EventName>,
+    effect: Spanned<EventName>,
     #[serde(default = "one")]
     min: Spanned<u32>,
     max: Option<u32>,
@@ -131,15 +130,15 @@ struct Names<'n> {
 }
 
 impl Names<'_> {
-    fn complain(&self, at: &Spanned<Name>, reason: impl Into<String>) -> Error {
+    fn complain(&self, at: &Spanned<EventName>, reason: impl Into<String>) -> Error {
         Error::line(self.file, (self.line)(at.span().start) as u64, reason)
     }
 
-    fn one(&self, name: &Spanned<Name>) -> Result<EventId, Error> {
-        self.vocabulary.id(&name.get_ref().0).ok_or_else(|| {
+    fn one(&self, name: &Spanned<EventName>) -> Result<EventId, Error> {
+        self.vocabulary.id(name.get_ref()).ok_or_else(|| {
             let reason = format!(
                 "{:?} is not among the {} types the model knows; a required pair names two of them",
-                name.get_ref().0.to_string(),
+                name.get_ref().to_string(),
                 self.vocabulary.len()
             );
             self.complain(name, reason)
@@ -147,11 +146,11 @@ impl Names<'_> {
     }
 
     /// The types that a name or pattern means.
-    fn set(&self, name: &Spanned<Name>) -> Result<TypeSet, Error> {
-        if let Some(id) = self.vocabulary.id(&name.get_ref().0) {
+    fn set(&self, name: &Spanned<EventName>) -> Result<TypeSet, Error> {
+        if let Some(id) = self.vocabulary.id(name.get_ref()) {
             return Ok(TypeSet::from_iter([id]));
         }
-        let pattern = name.get_ref().0.to_string();
+        let pattern = name.get_ref().to_string();
         if pattern == "*" {
             return Ok(TypeSet::All);
         }
@@ -168,7 +167,7 @@ impl Names<'_> {
         Ok(found.into_iter().collect())
     }
 
-    fn union(&self, names: &[Spanned<Name>]) -> Result<TypeSet, Error> {
+    fn union(&self, names: &[Spanned<EventName>]) -> Result<TypeSet, Error> {
         let mut union = TypeSet::default();
         for name in names {
             match (&mut union, self.set(name)?) {

@@ -2,7 +2,9 @@
 //!
 //! Everything that comes from a file is checked here, and every complaint names the file and the line. Everything
 //! that goes to a file is either complete or not there: whole files are written under a temporary name, and results
-//! grow in `FILE.partial` until they are done. The formats are documented in the repository's `docs/formats.md`.
+//! grow in `FILE.partial` until they are done. The formats are documented in the repository's
+//! `docs/reference/formats.md`.
+#![forbid(unsafe_code)]
 
 pub mod comparison;
 mod error;
@@ -10,11 +12,9 @@ pub mod export;
 pub mod knowledge;
 mod lines;
 pub mod log;
-mod name;
 pub mod output;
 pub mod population;
 pub mod result;
 pub mod truth;
 
 pub use error::Error;
-pub use name::Name;

@@ -59,7 +59,7 @@ impl Lines {
             self.number += 1;
             if read as u64 == LONGEST_LINE {
                 let reason = format!("is longer than {} MB; expected text in lines", LONGEST_LINE >> 20);
-                return Err(Error::File { file: self.file.clone(), reason: format!("line {}: {reason}", self.number) });
+                return Err(Error::file(&self.file, format!("line {}: {reason}", self.number)));
             }
             let mut text = String::from_utf8(bytes).map_err(|error| {
                 let column = error.utf8_error().valid_up_to() + 1;
@@ -82,7 +82,8 @@ impl Lines {
             Ok(value) => Ok(Some((number, value))),
             Err(error) => {
                 let cut = if error.is_eof() { "; the line is cut off" } else { "" };
-                Err(Error::line(&self.file, number, format!("expected {what} as JSON: {}{cut}", plain(&error))))
+                let found = not_finite(&text, &error).unwrap_or_else(|| plain(&error));
+                Err(Error::line(&self.file, number, format!("expected {what} as JSON: {found}{cut}")))
             }
         }
     }
@@ -91,4 +92,15 @@ impl Lines {
 /// What a JSON error says, with the column but without the line, which is always 1 here.
 fn plain(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
+}
+
+/// Some programs write numbers that JSON does not have; the parser only says that a value is missing there.
+fn not_finite(text: &str, error: &serde_json::Error) -> Option<String> {
+    // The parser may have gone past a sign or the first letter.
+    let from = error.column().saturating_sub(2);
+    let (at, rest) = (from..from + 2)
+        .filter_map(|at| Some((at, text.get(at..)?)))
+        .find(|(_, rest)| ["NaN", "nan", "Infinity", "inf"].iter().any(|word| rest.starts_with(word)))?;
+    let what = if rest.starts_with(['N', 'n']) { "NaN is not a number" } else { "an infinite number is not finite" };
+    Some(format!("{what} at column {}", at + 1))
 }

@@ -1,4 +1,4 @@
-//! Result files: one self-contained JSON object a sequence.
+//! Result files: one self-contained JSON object per sequence.
 
 use std::path::Path;
 
@@ -6,130 +6,65 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use trace_core::theory::ErrorBound;
 use trace_core::{
-    DensityModel, Divergence, Edge, EventId, EventSequence, History, Intervention, Memory, Particles, Plan, Position,
-    Proposal, SampleGraph, SummaryGraph, Threshold, Vocabulary,
+    DensityModel, EventId, EventName, EventSequence, Pair, Plan, Position, SampleGraph, SummaryEdge, SummaryGraph,
+    ThresholdRule, Vocabulary,
 };
 
 use crate::Error;
 use crate::lines::Lines;
-use crate::name::Name;
+use crate::log::Shaping;
 
 /// The version of result lines that this software writes.
 pub const RESULT_SCHEMA: &str = "trace.result/1";
 
-/// A number, or a word in its place.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum CountOrWord {
-    /// How many.
-    Count(u64),
-    /// `auto` or `all`.
-    Word(String),
-}
-
-/// The settings that made a result. Results are comparable when these are equal.
+/// The settings that made a result. Results can be merged and compared when these are equal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ResultSettings {
-    /// The rival method that made the result, where it was not our own.
+pub struct RunSettings {
+    /// The rival method that made the result, where it was not TRACE itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// `atomic` or `staircase`; `none` for methods that replace nothing.
-    pub intervention: String,
-    /// `uniform`, `unigram` or `model`; `none` for methods that replace nothing.
-    pub proposal: String,
-    /// `event` or `full`; `none` for methods that compare no distributions.
-    pub divergence: String,
-    /// `observed` or `sampled`.
-    pub history: String,
-    /// `auto`, `all` or a number.
-    pub particles: CountOrWord,
-    /// `all` or a number.
-    pub memory: CountOrWord,
-    /// Length of the prefix that takes no part.
-    pub context: u64,
-    /// What a strength had to exceed, in nats.
-    pub threshold: f64,
-    /// Where that came from: `fixed`, `scaling-law` or `bound`.
-    #[serde(default = "fixed")]
-    pub threshold_rule: String,
-    /// Seed of all random draws.
-    pub seed: u64,
+    /// The settings of the method with every default filled in. A rival method may use only some of them.
+    #[serde(flatten)]
+    pub plan: Plan,
     /// A hash of the prior knowledge, where there was any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knowledge: Option<String>,
+    /// What was done to the log after reading.
+    #[serde(default, skip_serializing_if = "is_unshaped")]
+    pub shaping: Shaping,
 }
 
-fn fixed() -> String {
-    "fixed".to_owned()
+fn is_unshaped(shaping: &Shaping) -> bool {
+    *shaping == Shaping::default()
 }
 
-impl ResultSettings {
+impl RunSettings {
+    /// The settings of a plan, with nothing else said.
+    pub fn new(plan: Plan) -> Self {
+        Self { method: None, plan, knowledge: None, shaping: Shaping::default() }
+    }
+
     /// Whether the method replaced events, and so compares probabilities with what they might have been.
     pub fn gives_ratios(&self) -> bool {
-        self.intervention != "none"
+        self.method.as_deref().is_none_or(|method| method == "granger")
     }
 
-    /// The settings of a plan.
-    pub fn new(plan: &Plan) -> Self {
-        let word = |word: &str| word.to_owned();
-        Self {
-            method: None,
-            intervention: word(match plan.intervention {
-                Intervention::Atomic => "atomic",
-                Intervention::Staircase => "staircase",
-            }),
-            proposal: word(match plan.proposal {
-                Proposal::Uniform => "uniform",
-                Proposal::Unigram => "unigram",
-                Proposal::Model => "model",
-            }),
-            divergence: word(divergence_word(plan.divergence)),
-            history: word(match plan.history {
-                History::Observed => "observed",
-                History::Sampled => "sampled",
-            }),
-            particles: match plan.particles {
-                Particles::Auto => CountOrWord::Word(word("auto")),
-                Particles::All => CountOrWord::Word(word("all")),
-                Particles::Fixed(count) => CountOrWord::Count(count as u64),
-            },
-            memory: match plan.memory {
-                Memory::All => CountOrWord::Word(word("all")),
-                Memory::Lags(lags) => CountOrWord::Count(lags as u64),
-            },
-            context: plan.context as u64,
-            threshold: plan.threshold,
-            threshold_rule: word(match plan.threshold_rule {
-                Threshold::Fixed(_) => "fixed",
-                Threshold::ScalingLaw => "scaling-law",
-                Threshold::Bound => "bound",
-            }),
-            seed: plan.seed,
-            knowledge: None,
-        }
-    }
-
-    /// The pairs of positions that a run with these settings tests in a sequence of `length` events, as far as prior
-    /// knowledge does not exclude them.
-    pub fn tested_pairs(&self, length: usize) -> impl Iterator<Item = (u32, u32)> + Clone + use<> {
-        let history = if self.history == "sampled" { History::Sampled } else { History::Observed };
-        let first = trace_core::first_cause(usize::try_from(self.context).unwrap_or(usize::MAX), history);
-        let memory = match self.memory {
-            CountOrWord::Count(lags) => Memory::Lags(usize::try_from(lags).unwrap_or(usize::MAX)),
-            CountOrWord::Word(_) => Memory::All,
-        };
-        (first..length).flat_map(move |cause| {
-            let lags = memory.within(length - 1 - cause);
-            (1..=lags).map(move |lag| (cause as u32, (cause + lag) as u32))
-        })
-    }
-}
-
-/// What a divergence is called in files.
-pub const fn divergence_word(divergence: Divergence) -> &'static str {
-    match divergence {
-        Divergence::Event => "event",
-        Divergence::Full => "full",
+    /// The settings in which two runs differ, as `name is a instead of b`; empty where they are equal.
+    pub fn difference(&self, expected: &Self) -> String {
+        let object = |settings| serde_json::to_value(settings).unwrap_or_default();
+        let (found, expected) = (object(self), object(expected));
+        let mut names: Vec<&String> = [&found, &expected]
+            .into_iter()
+            .filter_map(|settings| settings.as_object())
+            .flat_map(|map| map.keys())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let fields = names.into_iter().filter_map(|name| {
+            let (value, other) = (&found[name], &expected[name]);
+            (value != other).then(|| format!("{name} is {value} instead of {other}"))
+        });
+        fields.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -189,119 +124,14 @@ impl ResultModel {
     }
 }
 
-/// One pair of positions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ResultEdge {
-    /// Position of the cause.
-    pub cause: u32,
-    /// Position of the effect.
-    pub effect: u32,
-    /// Their distance.
-    pub lag: u32,
-    /// Strength in nats.
-    pub strength: f64,
-    /// Its Monte-Carlo standard error.
-    pub std_error: f64,
-    /// Replacements tried.
-    pub particles: u32,
-    /// Signed log ratio.
-    pub log_ratio: f64,
-    /// The effect's probability with the cause as observed.
-    pub probability: f64,
-    /// And with the cause replaced.
-    pub probability_replaced: f64,
-    /// Whether both carry the same timestamp.
-    #[serde(default)]
-    pub tied: bool,
-    /// With `--all-pairs`: whether the pair is an edge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<bool>,
-    /// What prior knowledge says of the pair, where it says anything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub knowledge: Option<KnownEdge>,
-}
-
-/// What prior knowledge says of a pair that was tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KnownEdge {
-    /// It is an edge, however strong.
-    Required,
-}
-
-impl ResultEdge {
-    /// Whether the pair is an edge of the graph.
-    pub fn is_kept(&self) -> bool {
-        self.kept.unwrap_or(true)
-    }
-
-    fn as_edge(&self) -> Edge {
-        Edge {
-            cause: Position(self.cause),
-            effect: Position(self.effect),
-            strength: self.strength,
-            std_error: self.std_error,
-            particles: self.particles,
-            log_ratio: self.log_ratio,
-            probability: self.probability,
-            probability_replaced: self.probability_replaced,
-            kept: self.is_kept(),
-            required: self.knowledge.is_some(),
-        }
-    }
-
-    fn new(edge: &Edge, sequence: &EventSequence, all_pairs: bool) -> Self {
-        let Position(cause) = edge.cause;
-        let Position(effect) = edge.effect;
-        Self {
-            cause,
-            effect,
-            lag: edge.lag().0,
-            strength: edge.strength,
-            std_error: edge.std_error,
-            particles: edge.particles,
-            log_ratio: edge.log_ratio,
-            probability: edge.probability,
-            probability_replaced: edge.probability_replaced,
-            tied: sequence.tied(edge.cause, edge.effect),
-            kept: all_pairs.then_some(edge.kept),
-            knowledge: edge.required.then_some(KnownEdge::Required),
-        }
-    }
-}
-
-/// The summary graph as results have it.
-fn summarise(graph: &SampleGraph, self_loops: bool, name: impl Fn(EventId) -> Name) -> Vec<ResultSummary> {
-    SummaryGraph::new(graph, self_loops)
-        .edges()
-        .iter()
-        .map(|edge| ResultSummary {
-            cause: name(edge.cause),
-            effect: name(edge.effect),
-            strength: edge.strength,
-            mean_strength: Some(edge.mean_strength),
-            count: edge.count as u64,
-            lags: edge.lags.iter().map(|lag| lag.0).collect(),
-        })
-        .collect()
-}
-
-/// All edges of one sequence between two types.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ResultSummary {
-    /// The causing type.
-    pub cause: Name,
-    /// The caused type.
-    pub effect: Name,
-    /// The strongest edge.
-    pub strength: f64,
-    /// Their mean strength.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_strength: Option<f64>,
-    /// How many edges.
-    pub count: u64,
-    /// Their lags.
-    pub lags: Vec<u32>,
+/// What of a result is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ResultOptions {
+    /// Also pairs that were tested but not kept.
+    pub all_pairs: bool,
+    /// Also summary edges from a type to itself.
+    pub self_loops: bool,
 }
 
 /// The result of one sequence.
@@ -312,11 +142,14 @@ pub struct ResultLine {
     /// The sequence.
     pub id: String,
     /// What made it.
-    pub settings: ResultSettings,
+    pub settings: RunSettings,
     /// The model that made it.
     pub model: ResultModel,
+    /// What of it is written; absent in files of early versions, where it shows in the pairs alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<ResultOptions>,
     /// What happened.
-    pub events: Vec<Name>,
+    pub events: Vec<EventName>,
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
@@ -324,22 +157,14 @@ pub struct ResultLine {
     /// count without them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<u32>,
-    /// The sample graph.
-    pub edges: Vec<ResultEdge>,
+    /// The pairs of the sample graph: those that were kept, or all that were tested.
+    #[serde(rename = "edges")]
+    pub pairs: Vec<Pair>,
     /// Pairs of cause and effect that were not tested, because prior knowledge says that they are no edges.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub excluded: Vec<(u32, u32)>,
+    pub excluded: Vec<(Position, Position)>,
     /// The summary graph.
-    pub summary: Vec<ResultSummary>,
-}
-
-/// What of a result is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResultOptions {
-    /// Also pairs that were tested but not kept.
-    pub all_pairs: bool,
-    /// Also summary edges from a type to itself.
-    pub self_loops: bool,
+    pub summary: Vec<SummaryEdge<EventName>>,
 }
 
 impl ResultLine {
@@ -347,57 +172,60 @@ impl ResultLine {
     pub fn new(
         sequence: &EventSequence,
         graph: &SampleGraph,
-        settings: &ResultSettings,
+        settings: &RunSettings,
         model: &ResultModel,
         vocabulary: &Vocabulary,
         options: ResultOptions,
     ) -> Self {
-        let name = |id| Name(vocabulary.name(id));
-        let edges = graph
-            .pairs()
-            .iter()
-            .filter(|pair| pair.kept || options.all_pairs)
-            .map(|pair| ResultEdge::new(pair, sequence, options.all_pairs))
-            .collect();
-        let summary = summarise(graph, options.self_loops, name);
+        let name = |id| vocabulary.name(id);
         Self {
             schema: RESULT_SCHEMA.to_owned(),
             id: sequence.id.clone(),
             settings: settings.clone(),
             model: model.clone(),
+            options: Some(options),
             events: sequence.events.iter().map(|event| name(*event)).collect(),
             times: sequence.times.clone(),
             skipped: Vec::new(),
-            edges,
-            excluded: graph.excluded().iter().map(|(cause, effect)| (cause.0, effect.0)).collect(),
-            summary,
+            pairs: graph.pairs().iter().filter(|pair| pair.kept || options.all_pairs).copied().collect(),
+            excluded: graph.excluded().to_vec(),
+            summary: SummaryGraph::new(graph, options.self_loops).named(name),
         }
     }
 
+    /// The pairs that were kept.
+    pub fn edges(&self) -> impl Iterator<Item = &Pair> {
+        self.pairs.iter().filter(|pair| pair.kept)
+    }
+
     /// The pairs of positions that were tested.
-    pub fn tested_pairs(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
-        let excluded: FxHashSet<(u32, u32)> = self.excluded.iter().copied().collect();
-        self.settings.tested_pairs(self.events.len()).filter(move |pair| !excluded.contains(pair))
+    pub fn tested_pairs(&self) -> impl Iterator<Item = (Position, Position)> + use<'_> {
+        let excluded: FxHashSet<(Position, Position)> = self.excluded.iter().copied().collect();
+        self.settings.plan.tested_pairs(self.events.len()).filter(move |pair| !excluded.contains(pair))
     }
 
     /// Whether the line holds every tested pair, kept or not.
     pub fn has_all_pairs(&self) -> bool {
-        let tested = self.tested_pairs().count();
-        self.edges.len() == tested && self.edges.iter().all(|edge| edge.kept.is_some())
+        self.options.is_none_or(|options| options.all_pairs) && self.pairs.len() == self.tested_pairs().count()
+    }
+
+    /// Whether the summary has edges from a type to itself; a line of an early version shows it only where it has some.
+    pub fn has_self_loops(&self) -> bool {
+        self.options.map_or_else(|| self.summary.iter().any(|edge| edge.cause == edge.effect), |it| it.self_loops)
     }
 
     /// Where a position of the log is among `events`; `None` if it was left out.
-    pub fn position_of(&self, logged: u32) -> Option<u32> {
+    pub fn position_of(&self, logged: u32) -> Option<Position> {
         match self.skipped.binary_search(&logged) {
             Ok(_) => None,
-            Err(before) => Some(logged - before as u32),
+            Err(before) => Some(Position(logged - before as u32)),
         }
     }
 
     /// The sample graph, with types numbered in order of their first appearance, and their names.
-    pub fn graph(&self) -> (SampleGraph, Vec<&Name>) {
-        let mut names: Vec<&Name> = Vec::new();
-        let mut ids: FxHashMap<&Name, EventId> = FxHashMap::default();
+    pub fn graph(&self) -> (SampleGraph, Vec<&EventName>) {
+        let mut names: Vec<&EventName> = Vec::new();
+        let mut ids: FxHashMap<&EventName, EventId> = FxHashMap::default();
         let mut events = Vec::with_capacity(self.events.len());
         for name in &self.events {
             events.push(*ids.entry(name).or_insert_with(|| {
@@ -405,29 +233,25 @@ impl ResultLine {
                 EventId(names.len() as u32 - 1)
             }));
         }
-        let pairs = self.edges.iter().map(ResultEdge::as_edge).collect();
-        let excluded = self.excluded.iter().map(|(cause, effect)| (Position(*cause), Position(*effect))).collect();
-        (SampleGraph::new(events, pairs, self.settings.threshold).with_excluded(excluded), names)
+        let graph = SampleGraph::new(events, self.pairs.clone(), self.settings.plan.threshold);
+        (graph.with_excluded(self.excluded.clone()), names)
     }
 
-    /// Decides anew what is kept; an error says why that cannot be.
-    pub fn move_threshold(&mut self, threshold: f64) -> Result<(), String> {
+    /// Decides anew what is kept; `false` where that cannot be, because only the pairs that were kept are there.
+    #[must_use]
+    pub fn move_threshold(&mut self, threshold: f64) -> bool {
         if !self.has_all_pairs() {
-            return Err(
-                "holds only the edges that were kept; a threshold can be moved in results made with --all-pairs"
-                    .to_owned(),
-            );
+            return false;
         }
-        self.settings.threshold = threshold;
-        self.settings.threshold_rule = fixed();
-        // Whether the run kept self-loops shows only where it found some.
-        let self_loops = self.summary.iter().any(|edge| edge.cause == edge.effect);
-        for edge in &mut self.edges {
-            edge.kept = Some(edge.knowledge == Some(KnownEdge::Required) || edge.strength > threshold);
+        self.settings.plan.threshold = threshold;
+        self.settings.plan.threshold_rule = ThresholdRule::Fixed;
+        let self_loops = self.has_self_loops();
+        for pair in &mut self.pairs {
+            pair.kept = pair.required || pair.strength > threshold;
         }
         let (graph, names) = self.graph();
-        self.summary = summarise(&graph, self_loops, |id| names[id.index()].clone());
-        Ok(())
+        self.summary = SummaryGraph::new(&graph, self_loops).named(|id| names[id.index()].clone());
+        true
     }
 
     /// What is wrong with the line, if anything.
@@ -439,20 +263,15 @@ impl ResultLine {
             return Some("skipped: expected ascending positions".to_owned());
         }
         let length = self.events.len();
-        if let Some((cause, effect)) =
-            self.excluded.iter().find(|(cause, effect)| cause >= effect || *effect as usize >= length)
-        {
+        let fits = |cause: Position, effect: Position| cause < effect && effect.index() < length;
+        if let Some((cause, effect)) = self.excluded.iter().find(|(cause, effect)| !fits(*cause, *effect)) {
             return Some(format!("excluded: {cause} → {effect} does not fit a sequence of {length} events"));
         }
-        for edge in &self.edges {
-            if edge.cause >= edge.effect || edge.effect as usize >= length || edge.lag != edge.effect - edge.cause {
-                return Some(format!(
-                    "edge {} → {} with lag {} does not fit a sequence of {length} events",
-                    edge.cause, edge.effect, edge.lag
-                ));
-            }
-        }
-        None
+        let wrong = |pair: &&Pair| !fits(pair.cause, pair.effect) || pair.lag.0 != pair.effect.0 - pair.cause.0;
+        self.pairs.iter().find(wrong).map(|pair| {
+            let Pair { cause, effect, lag, .. } = pair;
+            format!("edge {cause} → {effect} with lag {lag} does not fit a sequence of {length} events")
+        })
     }
 }
 

@@ -4,11 +4,10 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize};
-use trace_core::EventName;
+use trace_core::{Divergence, EventName, Particles, Position};
 
 use crate::Error;
 use crate::lines::Lines;
-use crate::name::Name;
 
 /// The true edges of one sequence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,12 +15,12 @@ pub struct TruthLine {
     /// The sequence.
     #[serde(deserialize_with = "text_or_number")]
     pub id: String,
-    /// How strength was measured: `event` or `full`.
+    /// How strength was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub divergence: Option<String>,
+    pub divergence: Option<Divergence>,
     /// How many replacements were tried: a number, or `all`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub draws: Option<serde_json::Value>,
+    pub draws: Option<Particles>,
     /// What a strength had to exceed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
@@ -31,16 +30,16 @@ pub struct TruthLine {
 
 /// Ids may be numbers, as in logs.
 fn text_or_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(Name::deserialize(deserializer)?.0.to_string())
+    Ok(EventName::deserialize(deserializer)?.to_string())
 }
 
 /// One true edge.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TruthEdge {
     /// Position of the cause.
-    pub cause: u32,
+    pub cause: Position,
     /// Position of the effect.
-    pub effect: u32,
+    pub effect: Position,
     /// Its strength, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strength: Option<f64>,
@@ -69,7 +68,7 @@ pub fn read_truth(path: &Path) -> Result<FxHashMap<String, TruthLine>, Error> {
         }
     }
     if all.is_empty() {
-        return Err(Error::file(path, "holds no truth; expected one line a sequence"));
+        return Err(Error::file(path, "holds no truth; expected one line per sequence"));
     }
     Ok(all)
 }

@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use serde_json::json;
-use trace_core::{EventName, PopulationGraph};
+use trace_core::{EventName, Lag, PopulationGraph};
 use trace_io::output::{PartialFile, complete_lines, partial_path, write_json};
-use trace_io::population::{PopulationFile, add_result, is_population};
-use trace_io::result::{ResultLine, ResultReader, ResultSettings};
+use trace_io::population::{Population, add_result, is_population};
+use trace_io::result::{ResultLine, ResultOptions, ResultReader, RunSettings};
 
-fn settings(memory: &serde_json::Value, context: u64, history: &str) -> ResultSettings {
+fn settings(memory: &serde_json::Value, context: u64, history: &str) -> RunSettings {
     serde_json::from_value(json!({
         "intervention": "atomic", "proposal": "uniform", "divergence": "event", "history": history,
         "particles": 16, "memory": memory, "context": context, "threshold": 0.05, "seed": 7
@@ -18,7 +18,8 @@ fn settings(memory: &serde_json::Value, context: u64, history: &str) -> ResultSe
 #[test]
 fn tested_pairs_follow_memory_context_and_history() {
     let pairs = |memory, context, history: &str, length| {
-        settings(&memory, context, history).tested_pairs(length).collect::<Vec<_>>()
+        let pairs = settings(&memory, context, history).plan.tested_pairs(length);
+        pairs.map(|(cause, effect)| (cause.0, effect.0)).collect::<Vec<_>>()
     };
     assert_eq!(pairs(json!("all"), 0, "observed", 3), [(0, 1), (0, 2), (1, 2)]);
     assert_eq!(pairs(json!(1), 0, "observed", 4), [(0, 1), (1, 2), (2, 3)]);
@@ -52,9 +53,26 @@ fn a_result_survives_its_file() {
     assert_eq!(reader.next_result().unwrap().unwrap(), (1, line()));
     assert!(reader.next_result().unwrap().is_none());
     assert!(line().has_all_pairs());
+    // Recorded, what a line holds is not guessed.
+    let kept_only = ResultLine { options: Some(ResultOptions::default()), ..line() };
+    assert!(!kept_only.has_all_pairs());
     let mut fewer = line();
-    fewer.edges.remove(1);
+    fewer.pairs.remove(1);
     assert!(!fewer.has_all_pairs());
+}
+
+/// Results of rival methods that replace nothing, as earlier versions wrote them.
+#[test]
+fn settings_of_methods_that_replace_nothing_are_read() {
+    let rival: RunSettings = serde_json::from_value(json!({
+        "method": "saliency", "intervention": "none", "proposal": "none", "divergence": "none", "history": "observed",
+        "particles": 0, "memory": 6, "context": 0, "threshold": 0.13, "threshold_rule": "fixed", "seed": 7
+    }))
+    .unwrap();
+    assert!(!rival.gives_ratios() && settings(&json!(6), 0, "observed").gives_ratios());
+    assert_eq!(rival.difference(&rival.clone()), "");
+    let other = settings(&json!(5), 0, "observed").difference(&settings(&json!(6), 0, "observed"));
+    assert_eq!(other, "memory is 5 instead of 6");
 }
 
 #[test]
@@ -64,17 +82,16 @@ fn a_population_survives_its_file() {
     let mut graph = PopulationGraph::<EventName>::default();
     for strength in [0.5, 0.25, 0.125] {
         let mut line = line();
-        line.edges[0].strength = strength;
-        add_result(&mut graph, &line, |position| line.events[position].0.clone());
+        line.pairs[0].strength = strength;
+        add_result(&mut graph, &line, |position| line.events[position].clone());
     }
-    let file = PopulationFile::new(&graph, &line().settings, &line().model);
+    let file = Population::new(&graph, &line().settings, &line().model);
     file.write(&path).unwrap();
     assert!(is_population(&path).unwrap());
-    let again = PopulationFile::read(&path).unwrap();
+    let again = Population::read(&path).unwrap();
     assert_eq!(again, file);
-    let edge =
-        again.edges.iter().find(|edge| edge.cause.0 == "A".into() && edge.effect.0 == EventName::Number(3)).unwrap();
-    assert_eq!((edge.sequences, edge.opportunities, edge.kept_count, edge.lags[&1]), (3, 3, 3, 3));
+    let edge = again.pairs.iter().find(|pair| pair.cause == "A".into() && pair.effect == EventName::Number(3)).unwrap();
+    assert_eq!((edge.sequences, edge.opportunities, edge.kept_count, edge.lags[&Lag(1)]), (3, 3, 3, 3));
     assert!((edge.mean_strength - 0.875 / 3.0).abs() < 1e-12);
     for (types, record) in &again.graph().pairs {
         let original = &graph.pairs[types];
@@ -84,7 +101,8 @@ fn a_population_survives_its_file() {
         );
         assert!((record.strength.spread() - original.strength.spread()).abs() < 1e-12);
     }
-    assert!(again.edges.is_sorted_by(|a, b| a.score >= b.score));
+    assert_eq!(again.strongest(1).to_string().lines().count(), again.edges().count().min(1));
+    assert!(again.pairs.is_sorted_by(|a, b| a.score >= b.score));
 }
 
 #[test]

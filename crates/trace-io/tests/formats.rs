@@ -31,7 +31,8 @@ fn rows_of_many_cases_are_grouped_and_sorted_and_ties_keep_their_order() {
     assert_eq!(log.times(0), [1_704_067_201.0, 1_704_067_203.0, 1_704_067_203.0]);
     assert_eq!((log.summary.ties, log.summary.report.sorted_cases), (2, 1));
     assert_eq!(log.log.lines, [2, 3]);
-    assert_eq!(log.summary.dates().unwrap().0, "2024-01-01T00:00:01Z");
+    assert!(log.log.dated && log.summary.dated());
+    assert_eq!(log.summary.dates.unwrap().0, "2024-01-01T00:00:01Z");
 }
 
 #[test]
@@ -163,8 +164,9 @@ fn shaping_in_order() {
     assert_eq!(log.summary.types, 3);
     let text = read("log.txt", "x x y\nz\n", &shaped(Shaping { min_count: Some(2), ..Shaping::default() }));
     assert_eq!(text.lines(), ["1: x x (rare)", "2: (rare)"]);
+    assert!(!text.log.dated && !log.log.dated, "no times, and times that are numbers");
     let said = refuse("log.txt", "x y\n", &shaped(Shaping { gap: Some(1.0), ..Shaping::default() }));
-    assert!(said.contains("line 1: has no times, so that --gap finds none"), "{said}");
+    assert!(said.contains("the option gap needs times, but sequence \"1\" (line 1) has none"), "{said}");
 }
 
 #[test]

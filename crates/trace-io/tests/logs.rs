@@ -60,6 +60,7 @@ fn bare_ids_are_checked_against_the_size() {
     let text = Log::open(&path, &LogOptions::default()).unwrap();
     let error = EventLog::read(&text, &mut vocabulary, Unknown::Refuse).unwrap_err().to_string();
     assert!(error.contains("line 2: event \"3\" at position 1"), "{error}");
+    assert!(error.ends_with("; the option unknown = skip leaves such events out"), "{error}");
     let (log, _) = EventLog::read(&text, &mut vocabulary, Unknown::Skip).unwrap();
     assert_eq!((log.skipped[1].as_slice(), log.sequences[1].events.len()), (&[1][..], 1));
     assert_eq!(vocabulary.name(log.sequences[0].events[2]), EventName::Number(2));

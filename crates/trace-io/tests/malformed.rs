@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use proptest::prelude::*;
 use support::{gzip, parquet, read, refuse, try_read};
-use trace_io::log::{BadRows, ColumnChoice, LogOptions};
+use trace_io::log::{BadRows, ColumnChoice, LogOptions, Shaping};
 
 fn plain() -> LogOptions {
     LogOptions::default()
@@ -44,8 +44,11 @@ fn csv_that_is_refused() {
         (b"case,event,time\na,b,1\na,b,2023-02-28\n", "line 3: column 3 (\"time\"): expected a number, as in the rows"),
         (b"case,event,time\na,b,2023-02-28\na,b,1\n", "line 3: column 3 (\"time\"): expected a time like"),
         (b"case,event,time\na,b,1\na,b,\n", "line 3: column 3 (\"time\"): is empty; expected a time"),
-        (b"case,event,time\na,b,1700000000123456789\n", "too large to be exact; --time-unit ns"),
-        (b"case,event,time\na,b,soon\n", "--time-format says how other times are written"),
+        (
+            b"case,event,time\na,b,1700000000123456789\n",
+            "too large to be exact; the option time_unit = ns makes seconds of it",
+        ),
+        (b"case,event,time\na,b,soon\n", "the option time_format says how other times are written"),
         (b"case,event,time\na,b,1\na,b,NaN\n", "line 3: column 3"),
     ];
     for (text, expected) in cases {
@@ -83,15 +86,26 @@ fn a_record_without_end_does_not_fill_the_memory() {
 }
 
 #[test]
-fn flags_that_mean_nothing() {
+fn options_that_mean_nothing() {
     let choose = |columns: ColumnChoice| LogOptions { columns, ..plain() };
     let case = choose(ColumnChoice { case: vec!["a".into()], ..ColumnChoice::default() });
     let said = refuse("log.jsonl", b"{}", &case);
-    assert!(said.contains("--case-column: means nothing to a log in JSON Lines"), "{said}");
+    assert!(said.contains("the option case_column means nothing to a log in JSON Lines"), "{said}");
     let said = refuse("log.txt", b"a b", &choose(ColumnChoice { single_case: true, ..ColumnChoice::default() }));
-    assert!(said.contains("--single-case: means nothing to a log in plain text"), "{said}");
+    assert!(said.contains("the option single_case means nothing to a log in plain text"), "{said}");
     let said = refuse("log.xes", b"<log/>", &LogOptions { delimiter: Some(b','), ..plain() });
-    assert!(said.contains("--delimiter: means nothing to a log in XES"), "{said}");
+    assert!(said.contains("the option delimiter means nothing to a log in XES"), "{said}");
+    assert!(said.ends_with("; the option format names another format"), "{said}");
+    let shape = |shaping: Shaping| refuse("log.txt", b"a b", &LogOptions { shaping, ..plain() });
+    let said = shape(Shaping { max_length: Some(0), ..Shaping::default() });
+    assert_eq!(said, "log.txt: the option max_length is 0; expected 1 or more");
+    let said = shape(Shaping { gap: Some(f64::NAN), ..Shaping::default() });
+    assert_eq!(said, "log.txt: the option gap is NaN; expected seconds, 0 or more");
+    let said = refuse("log.csv", b"a,b", &LogOptions { delimiter: Some(b'"'), ..plain() });
+    assert_eq!(said, "log.csv: the option delimiter is '\"', which cannot separate fields");
+    let times = choose(ColumnChoice { time: vec!["a".into(), "b".into()], ..ColumnChoice::default() });
+    let said = refuse("log.xes", b"<log/>", &times);
+    assert_eq!(said, "log.xes: the option time_column names 2 attributes; expected one of a log in XES");
 }
 
 #[test]
@@ -107,7 +121,7 @@ fn compressed_data_that_is_cut_or_damaged() {
     let said = refuse("log.csv.gz", wrong, &plain());
     assert!(said.contains("the gzip data is damaged") || said.contains("line "), "{said}");
     let said = refuse("log.csv.gz", text.as_bytes(), &plain());
-    assert!(said.contains("is called .gz but does not begin as such a file does"), "{said}");
+    assert!(said.contains("is called .gz but does not begin like such a file"), "{said}");
     let zst = zstd::encode_all(text.as_bytes(), 0).unwrap();
     let said = refuse("log.csv.zst", &zst[..zst.len() / 2], &plain());
     assert!(said.contains("the Zstandard data is"), "{said}");
@@ -167,7 +181,7 @@ fn parquet_that_is_refused() {
         assert!(said.contains("expected Parquet, but it is damaged or cut off"), "{cut}: {said}");
     }
     let said = refuse("log.parquet", parquet(vec![("who", case), ("what", event)]), &plain());
-    assert!(said.contains("Columns found: who, what"), "{said}");
+    assert!(said.contains("log.parquet: no column looks like the case (columns found: who, what)"), "{said}");
     assert!(refuse("log.parquet", b"case,event\na,b\n", &plain()).contains("expected Parquet"));
 }
 

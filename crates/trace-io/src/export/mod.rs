@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use trace_core::EventName;
 
-use crate::population::PopulationFile;
+use crate::population::Population;
 use crate::result::ResultLine;
 
 /// The value of an attribute.
@@ -121,9 +121,9 @@ pub struct Drawing {
 /// The formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One JSON object a graph and line.
+    /// One JSON object per graph and line.
     Json,
-    /// One row an edge.
+    /// One row per edge.
     Csv,
     /// Graphviz.
     Dot,
@@ -154,20 +154,18 @@ impl Drawing {
             .iter()
             .enumerate()
             .map(|(position, name)| Node {
-                label: format!("{position}: {}", name.0),
+                label: format!("{position}: {name}"),
                 attributes: vec![
                     ("position", Attribute::Count(position as u64)),
-                    ("event", Attribute::Text(name.0.to_string())),
+                    ("event", Attribute::Text(name.to_string())),
                 ],
             })
             .collect();
         let links = line
-            .edges
-            .iter()
-            .filter(|edge| edge.is_kept())
+            .edges()
             .map(|edge| {
                 let values = [
-                    Attribute::Count(u64::from(edge.lag)),
+                    Attribute::Count(u64::from(edge.lag.0)),
                     Attribute::Number(edge.strength),
                     Attribute::Number(edge.std_error),
                     Attribute::Count(u64::from(edge.particles)),
@@ -176,7 +174,7 @@ impl Drawing {
                     Attribute::Number(edge.probability_replaced),
                     Attribute::Flag(edge.tied),
                 ];
-                Kind::Sample.link(edge.cause as usize, edge.effect as usize, values)
+                Kind::Sample.link(edge.cause.index(), edge.effect.index(), values)
             })
             .collect();
         Self { kind: Kind::Sample, name: line.id.clone(), nodes, links }
@@ -192,22 +190,20 @@ impl Drawing {
                 let values = [
                     Attribute::Number(edge.strength),
                     Attribute::Number(edge.mean_strength.unwrap_or(edge.strength)),
-                    Attribute::Count(edge.count),
+                    Attribute::Count(edge.count as u64),
                     Attribute::Text(joined(edge.lags.iter())),
                 ];
-                Kind::Summary.link(types.index(&edge.cause.0), types.index(&edge.effect.0), values)
+                Kind::Summary.link(types.index(&edge.cause), types.index(&edge.effect), values)
             })
             .collect();
         Self { kind: Kind::Summary, name: line.id.clone(), nodes: types.nodes, links }
     }
 
     /// A population graph: types and the pairs that the rule keeps.
-    pub fn population(file: &PopulationFile) -> Self {
+    pub fn population(file: &Population) -> Self {
         let mut types = Types::default();
         let links = file
-            .edges
-            .iter()
-            .filter(|edge| edge.kept)
+            .edges()
             .map(|edge| {
                 let values = [
                     Attribute::Number(edge.score),
@@ -221,7 +217,7 @@ impl Drawing {
                     Attribute::Number(edge.log_ratio_spread),
                     Attribute::Text(joined(edge.lags.keys())),
                 ];
-                Kind::Population.link(types.index(&edge.cause.0), types.index(&edge.effect.0), values)
+                Kind::Population.link(types.index(&edge.cause), types.index(&edge.effect), values)
             })
             .collect();
         Self { kind: Kind::Population, name: "population".to_owned(), nodes: types.nodes, links }

@@ -1,7 +1,8 @@
-//! Logs with a sequence on each line, whatever the lines look like.
+//! Logs with one sequence per line, whatever the lines look like.
 
 use trace_core::EventName;
 
+use super::hints::SKIP_ROWS;
 use super::names::Names;
 use super::options::{BadRows, Format, LogOptions};
 use super::report::Report;
@@ -54,6 +55,7 @@ impl<F: Form> SequenceReader for ByLine<F> {
                     self.report.skipped.count += 1;
                     self.report.skipped.note(format!("line {line}: {reason}"));
                 }
+                Err(error @ Error::Line { .. }) => return Err(error.hint(SKIP_ROWS)),
                 Err(error) => return Err(error),
             }
         }

@@ -1,5 +1,8 @@
 //! Which column is the case, which the event, which the time.
 
+use trace_core::{Hint, OptionName};
+
+use super::hints::{CASE_COLUMN, DELIMITER, EVENT_COLUMN, SINGLE_CASE, TIME_COLUMN, WITHOUT_TIMES};
 use super::options::ColumnChoice;
 use crate::Error;
 
@@ -103,15 +106,15 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Finds them among the names of a header.
-    pub(super) fn find(file: &str, header: &[String], choice: &ColumnChoice) -> Result<Self, Error> {
-        let finder = Finder { file, header };
-        let case = if choice.single_case { Vec::new() } else { finder.role("case", &choice.case, CASE, &[])? };
-        let event = finder.role("event", &choice.event, EVENT, &case)?;
+    /// Finds them among the names of a header; `line` is its line, where the file has lines.
+    pub(super) fn find(file: &str, line: Option<u64>, header: &[String], choice: &ColumnChoice) -> Result<Self, Error> {
+        let finder = Finder { file, line, header };
+        let case = if choice.single_case { Vec::new() } else { finder.role(Role::Case, &choice.case, &[])? };
+        let event = finder.role(Role::Event, &choice.event, &case)?;
         let time = match (choice.no_time, choice.time.is_empty()) {
             (true, _) => Vec::new(),
-            (false, false) => finder.named("time", &choice.time)?,
-            (false, true) => finder.usual("time", TIME, &[case.as_slice(), &event].concat())?.into_iter().collect(),
+            (false, false) => finder.named(Role::Time, &choice.time)?,
+            (false, true) => finder.usual(Role::Time, &[case.as_slice(), &event].concat())?.into_iter().collect(),
         };
         Ok(Self { case, event, time })
     }
@@ -128,52 +131,97 @@ impl Columns {
     }
 }
 
+/// What a column can mean.
+#[derive(Clone, Copy)]
+enum Role {
+    Case,
+    Event,
+    Time,
+}
+
+impl Role {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Case => "case",
+            Self::Event => "event",
+            Self::Time => "time",
+        }
+    }
+
+    const fn usual_names(self) -> &'static [&'static str] {
+        match self {
+            Self::Case => CASE,
+            Self::Event => EVENT,
+            Self::Time => TIME,
+        }
+    }
+
+    /// The option that names the column.
+    const fn option(self) -> OptionName {
+        match self {
+            Self::Case => CASE_COLUMN,
+            Self::Event => EVENT_COLUMN,
+            Self::Time => TIME_COLUMN,
+        }
+    }
+
+    /// What helps where no guess can be made.
+    fn hints(self) -> Vec<Hint> {
+        let named = Hint::new(self.option(), "names it");
+        match self {
+            Self::Case => vec![named, Hint::new(SINGLE_CASE, "reads all rows as one case")],
+            Self::Event => vec![named],
+            Self::Time => vec![named, WITHOUT_TIMES],
+        }
+    }
+}
+
 struct Finder<'f> {
     file: &'f str,
+    line: Option<u64>,
     header: &'f [String],
 }
 
 impl Finder<'_> {
     /// The named columns, or the surest usual one; there must be one.
-    fn role(&self, role: &str, named: &[String], usual: &[&str], taken: &[usize]) -> Result<Vec<usize>, Error> {
+    fn role(&self, role: Role, named: &[String], taken: &[usize]) -> Result<Vec<usize>, Error> {
         if !named.is_empty() {
             return self.named(role, named);
         }
-        match self.usual(role, usual, taken)? {
+        match self.usual(role, taken)? {
             Some(column) => Ok(vec![column]),
-            None => Err(self.fault(role, &format!("no column looks like the {role}"))),
+            None => Err(self.no_guess(role, &format!("no column looks like the {}", role.name()))),
         }
     }
 
-    fn named(&self, role: &str, named: &[String]) -> Result<Vec<usize>, Error> {
+    fn named(&self, role: Role, named: &[String]) -> Result<Vec<usize>, Error> {
         named.iter().map(|name| self.one(role, name)).collect()
     }
 
     /// The column of a name: to the letter, or else in any case and without spaces around it.
-    fn one(&self, role: &str, name: &str) -> Result<usize, Error> {
+    fn one(&self, role: Role, name: &str) -> Result<usize, Error> {
         let exact: Vec<usize> = self.positions(|found| found == name);
         let alike = || self.positions(|found| found.trim().to_lowercase() == name.trim().to_lowercase());
         let found = if exact.is_empty() { alike() } else { exact };
-        match found.as_slice() {
-            [column] => Ok(*column),
-            [] => Err(self.fault(role, &format!("--{role}-column {name:?}: no such column"))),
-            [first, second, ..] => Err(self.fault(
-                role,
-                &format!("--{role}-column {name:?}: columns {} and {} are both called so", first + 1, second + 1),
-            )),
-        }
+        let why = match found.as_slice() {
+            [column] => return Ok(*column),
+            [] => "there is no such column".to_owned(),
+            [first, second, ..] => format!("columns {} and {} are both called so", first + 1, second + 1),
+        };
+        let reason = format!("names {:?}, but {why} ({})", super::shorten(name), self.columns());
+        Err(Error::option(self.file, role.option(), reason))
     }
 
-    fn usual(&self, role: &str, usual: &[&str], taken: &[usize]) -> Result<Option<usize>, Error> {
-        for name in usual {
+    fn usual(&self, role: Role, taken: &[usize]) -> Result<Option<usize>, Error> {
+        for name in role.usual_names() {
             let found: Vec<usize> = self.positions(|found| normal(found) == *name);
             let free: Vec<usize> = found.into_iter().filter(|column| !taken.contains(column)).collect();
             match free.as_slice() {
                 [] => {}
                 [column] => return Ok(Some(*column)),
                 [first, second, ..] => {
-                    let reason = format!("columns {} and {} may both be the {role}", first + 1, second + 1);
-                    return Err(self.fault(role, &reason));
+                    let reason = format!("columns {} and {} may both be the {}", first + 1, second + 1, role.name());
+                    return Err(self.no_guess(role, &reason));
                 }
             }
         }
@@ -184,16 +232,23 @@ impl Finder<'_> {
         (0..self.header.len()).filter(|column| is(&self.header[*column])).collect()
     }
 
-    fn fault(&self, role: &str, reason: &str) -> Error {
+    fn no_guess(&self, role: Role, reason: &str) -> Error {
+        let reason = format!("{reason} ({})", self.columns());
+        let error = match self.line {
+            Some(line) => Error::line(self.file, line, reason),
+            None => Error::file(self.file, reason),
+        };
+        let error = error.with_hints(role.hints());
+        // Only text has a delimiter, and a single column may be a wrong one.
+        let one = self.line.is_some() && self.header.len() == 1;
+        if one { error.hint(Hint::new(DELIMITER, "says what separates the columns")) } else { error }
+    }
+
+    /// The names that were found.
+    fn columns(&self) -> String {
         let shown: Vec<String> = self.header.iter().take(60).map(|name| super::shorten(name)).collect();
         let more = if self.header.len() > 60 { ", …" } else { "" };
-        let way_out = match role {
-            "case" => "--case-column NAME names it, --single-case reads all rows as one case",
-            "event" => "--event-column NAME names it",
-            _ => "--time-column NAME names it, --no-time goes by the order of rows",
-        };
-        let reason = format!("line 1: {reason}; {way_out}. Columns found: {}{more}", shown.join(", "));
-        Error::file(self.file, reason)
+        format!("columns found: {}{more}", shown.join(", "))
     }
 }
 
@@ -208,7 +263,7 @@ mod tests {
 
     fn find(header: &[&str], choice: &ColumnChoice) -> Result<Columns, String> {
         let header: Vec<String> = header.iter().map(|name| (*name).to_owned()).collect();
-        Columns::find("log.csv", &header, choice).map_err(|error| error.to_string())
+        Columns::find("log.csv", Some(1), &header, choice).map_err(|error| error.to_string())
     }
 
     fn columns(case: usize, event: usize, time: Option<usize>) -> Columns {
@@ -235,11 +290,16 @@ mod tests {
     fn guesses_that_cannot_be_made() {
         let none = ColumnChoice::default();
         let said = find(&["patient", "handling", "when"], &none).unwrap_err();
-        assert!(said.contains("--event-column NAME") && said.contains("patient, handling, when"), "{said}");
+        assert!(
+            said.contains("the option event_column names it") && said.contains("patient, handling, when"),
+            "{said}"
+        );
         let said = find(&["case", "event", "Event"], &none).unwrap_err();
         assert!(said.contains("columns 2 and 3 may both be the event"), "{said}");
+        let said = find(&["case;event"], &none).unwrap_err();
+        assert!(said.ends_with("the option delimiter says what separates the columns"), "{said}");
         let said = find(&["a", "b"], &none).unwrap_err();
-        assert!(said.contains("--single-case"), "{said}");
+        assert!(said.contains("the option single_case reads all rows as one case"), "{said}");
     }
 
     #[test]
@@ -247,7 +307,11 @@ mod tests {
         let choice = |name: &str| ColumnChoice { event: vec![name.to_owned()], ..ColumnChoice::default() };
         assert_eq!(find(&["case", "X", "x"], &choice("x")), Ok(columns(0, 2, None)));
         assert_eq!(find(&["case", " Handling"], &choice("handling")), Ok(columns(0, 1, None)));
-        assert!(find(&["case", "X", "x"], &choice("y")).unwrap_err().contains("no such column"));
+        let said = find(&["case", "X", "x"], &choice("y")).unwrap_err();
+        assert!(
+            said.contains("the option event_column names \"y\", but there is no such column (columns found:"),
+            "{said}"
+        );
         assert!(find(&["case", "x", "x"], &choice("x")).unwrap_err().contains("columns 2 and 3 are both called so"));
     }
 }

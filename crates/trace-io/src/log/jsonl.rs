@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use trace_core::EventName;
 
-use super::RawSequence;
 use super::by_line::{Form, intern};
+use super::hints::WITHOUT_TIMES;
 use super::names::Names;
 use super::options::LogOptions;
 use super::sequences::check_times;
+use super::{RawSequence, shorten};
 use crate::Error;
 use crate::lines::Lines;
-use crate::name::Name;
 
 pub(super) struct JsonLines {
     /// What makes a second.
@@ -20,9 +20,10 @@ pub(super) struct JsonLines {
 
 #[derive(Deserialize)]
 struct Record {
-    id: Option<Name>,
-    events: Vec<Name>,
-    times: Option<Vec<f64>>,
+    id: Option<EventName>,
+    events: Vec<EventName>,
+    /// Some programs write null for a time that is missing.
+    times: Option<Vec<Option<f64>>>,
 }
 
 impl JsonLines {
@@ -40,14 +41,24 @@ impl Form for JsonLines {
         let Some((line, record)) = lines.next_json::<Record>(expected)? else { return Ok(None) };
         let mut events = Vec::with_capacity(record.events.len());
         for event in &record.events {
-            events.push(match &event.0 {
+            events.push(match event {
                 EventName::Text(text) => intern(names, text, &lines.file, line)?,
                 EventName::Number(number) => intern(names, &number.to_string(), &lines.file, line)?,
             });
         }
-        let id = record.id.map_or_else(|| line.to_string(), |id| id.0.to_string());
-        let times = record.times.filter(|_| !self.no_time);
-        let times = times.map(|times| times.into_iter().map(|time| time / self.per_second).collect());
+        let id = record.id.map_or_else(|| line.to_string(), |id| id.to_string());
+        let times = match record.times.filter(|_| !self.no_time) {
+            Some(times) => {
+                let missing = |at: usize| {
+                    let reason =
+                        format!("time at position {at} of sequence {:?} is null; expected a number", shorten(&id));
+                    Error::line(&lines.file, line, reason).hint(WITHOUT_TIMES)
+                };
+                let seconds = |(at, time): (usize, Option<f64>)| Ok(time.ok_or_else(|| missing(at))? / self.per_second);
+                Some(times.into_iter().enumerate().map(seconds).collect::<Result<_, Error>>()?)
+            }
+            None => None,
+        };
         let raw = RawSequence { id, events, times, line };
         check_times(&lines.file, &raw)?;
         Ok(Some(raw))

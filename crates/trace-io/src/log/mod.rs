@@ -2,7 +2,7 @@
 //!
 //! A [`Log`] is a file (or standard input) that was looked at once, so that its format is known and it can be read
 //! again and again. Each reading is a [`SequenceReader`]: JSON Lines, plain text and XES are read from the file every
-//! time, a sequence at a time; CSV and Parquet, whose rows mix the cases, are grouped into an index when the log is
+//! time, one sequence at a time; CSV and Parquet, whose rows mix the cases, are grouped into an index when the log is
 //! opened. [`Shaping`] is a stage after any of them. [`Sequences`] gives the events ids from a vocabulary and checks what
 //! all formats share: ids that occur once, times that do not decrease, events that are known.
 //!
@@ -11,11 +11,13 @@
 mod by_line;
 mod columns;
 mod csv;
+mod hints;
 mod index;
 mod jsonl;
 mod names;
 mod options;
 mod parquet;
+mod recognize;
 mod report;
 mod sequences;
 mod shape;
@@ -28,13 +30,15 @@ mod xes;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use trace_core::EventName;
+use trace_core::{EventName, OptionName};
 
+pub use self::hints::OPTIONS;
 pub use self::options::{BadRows, ColumnChoice, Format, LogOptions, Shaping, TimeUnit};
 pub use self::report::{Report, Shaped, SkippedRows};
 pub use self::sequences::{EventLog, Identified, Sequences, Unknown};
 pub use self::source::Compression;
 pub use self::summary::{Lengths, Summary};
+pub use self::time::show_time;
 
 use self::by_line::ByLine;
 use self::columns::Columns;
@@ -90,7 +94,7 @@ enum Held {
     Nothing,
     /// All rows, by case.
     Index(Index),
-    /// All sequences, of what comes but once.
+    /// All sequences, where they can be read only once.
     Memory { sequences: Vec<RawSequence>, names: Names, report: Report },
 }
 
@@ -110,10 +114,17 @@ impl Log {
     }
 
     fn from_source(source: Source, path: &Path, once: bool, options: &LogOptions) -> Result<Self, Error> {
-        let format = match options.format.or_else(|| source.format_by_name()) {
-            Some(format) => format,
-            None => sniff(&source.head, options),
+        let named = options.format.or_else(|| source.format_by_name());
+        let format = named.unwrap_or_else(|| sniff(&source.head, options));
+        let foreign = match format {
+            Format::Xes => recognize::object_centric_xml(&source.head),
+            Format::JsonLines => recognize::json_document(&source.head, true),
+            _ if named.is_none() => recognize::json_document(&source.head, false),
+            _ => None,
         };
+        if let Some(reason) = foreign {
+            return Err(Error::file(&source.name, reason));
+        }
         check_options(&source, format, options)?;
         if format != Format::Parquet {
             source.check_encoding()?;
@@ -147,6 +158,12 @@ impl Log {
         Ok(Box::new(ShapedReader::new(reader, self.options.shaping, self.rare.clone())))
     }
 
+    /// One reading in which rare types keep their names, for a vocabulary that knows which are rare.
+    pub fn pass_unfolded(&self) -> Result<Box<dyn SequenceReader + '_>, Error> {
+        let shaping = Shaping { min_count: None, ..self.options.shaping };
+        Ok(Box::new(ShapedReader::new(self.unshaped()?, shaping, None)))
+    }
+
     fn unshaped(&self) -> Result<Box<dyn SequenceReader + '_>, Error> {
         match &self.held {
             Held::Index(index) => Ok(Box::new(index.pass())),
@@ -165,7 +182,7 @@ impl Log {
     }
 
     /// Reads all of it and says what it holds.
-    pub fn summarise(&self) -> Result<Summary, Error> {
+    pub fn summarize(&self) -> Result<Summary, Error> {
         let mut vocabulary = trace_core::Vocabulary::named();
         let mut sequences = Sequences::new(self.pass()?, Unknown::Add);
         while sequences.next(&mut vocabulary)?.is_some() {}
@@ -190,7 +207,7 @@ fn stream(source: Source, format: Format, options: &LogOptions) -> Result<Stream
     })
 }
 
-/// Reads all there is.
+/// Reads all sequences into memory.
 fn keep(mut stream: Stream) -> Result<Held, Error> {
     let reader: &mut dyn SequenceReader = match &mut stream {
         Stream::Xes(reader) => &mut **reader,
@@ -253,28 +270,37 @@ fn sniff(head: &[u8], options: &LogOptions) -> Format {
     }
 }
 
-/// Flags that mean nothing to the format are mistakes, not wishes.
+/// An option that means nothing to the format is a mistake, and so is a value that means nothing.
 fn check_options(source: &Source, format: Format, options: &LogOptions) -> Result<(), Error> {
     let rows = matches!(format, Format::Csv | Format::Tsv);
     let columns = rows || format == Format::Parquet;
-    let wrong = [
-        ("--delimiter", options.delimiter.is_some() && !rows),
-        ("--no-header", options.no_header && !rows),
-        ("--case-column", !options.columns.case.is_empty() && !columns && format != Format::Xes),
-        ("--event-column", !options.columns.event.is_empty() && !columns && format != Format::Xes),
-        ("--time-column", !options.columns.time.is_empty() && !columns && format != Format::Xes),
-        ("--single-case", options.columns.single_case && !columns),
-        ("--no-time", options.columns.no_time && format == Format::Text),
-        ("--time-format", options.time_format.is_some() && !columns && format != Format::Xes),
-        ("--time-unit", options.time_unit.is_some() && !columns && format != Format::JsonLines),
+    let attributes = columns || format == Format::Xes;
+    let unfit: [(OptionName, bool); 9] = [
+        (hints::DELIMITER, options.delimiter.is_some() && !rows),
+        (hints::NO_HEADER, options.no_header && !rows),
+        (hints::CASE_COLUMN, !options.columns.case.is_empty() && !attributes),
+        (hints::EVENT_COLUMN, !options.columns.event.is_empty() && !attributes),
+        (hints::TIME_COLUMN, !options.columns.time.is_empty() && !attributes),
+        (hints::SINGLE_CASE, options.columns.single_case && !columns),
+        (hints::NO_TIME, options.columns.no_time && format == Format::Text),
+        (hints::TIME_FORMAT, options.time_format.is_some() && !attributes),
+        (hints::TIME_UNIT, options.time_unit.is_some() && !columns && format != Format::JsonLines),
     ];
-    match wrong.iter().find(|(_, wrong)| *wrong) {
-        Some((flag, _)) => {
-            let reason = format!("{flag}: means nothing to a log in {format} (--format names another format)");
-            Err(Error::file(&source.name, reason))
-        }
-        None => Ok(()),
+    if let Some((option, _)) = unfit.iter().find(|(_, unfit)| *unfit) {
+        let reason = format!("means nothing to a log in {format}");
+        return Err(Error::option(&source.name, *option, reason).hint(hints::OTHER_FORMAT));
     }
+    let wrong = |option, reason: String| Err(Error::option(&source.name, option, reason));
+    if let Some(byte) = options.delimiter.filter(|byte| !byte.is_ascii() || b"\"\n\r\0".contains(byte)) {
+        return wrong(hints::DELIMITER, format!("is {:?}, which cannot separate fields", char::from(byte)));
+    }
+    if let Some(gap) = options.shaping.gap.filter(|gap| gap.is_nan() || *gap < 0.0) {
+        return wrong(hints::GAP, format!("is {gap}; expected seconds, 0 or more"));
+    }
+    if options.shaping.max_length == Some(0) {
+        return wrong(hints::MAX_LENGTH, "is 0; expected 1 or more".to_owned());
+    }
+    Ok(())
 }
 
 /// A name short enough for a message, on one line.

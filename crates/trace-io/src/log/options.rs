@@ -2,20 +2,24 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The formats of logs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// One row an event; fields separated by a comma or another sign.
+    /// One row per event; fields separated by a comma or another sign.
     Csv,
-    /// One row an event; fields separated by tabs.
+    /// One row per event; fields separated by tabs.
     Tsv,
-    /// One row an event, in columns.
+    /// One row per event, in columns.
     Parquet,
     /// The XML of process mining.
     Xes,
-    /// One JSON object a sequence.
+    /// One JSON object per sequence, one per line; `jsonl` as data.
+    #[serde(rename = "jsonl")]
     JsonLines,
-    /// One sequence a line.
+    /// One sequence per line.
     Text,
 }
 
@@ -33,15 +37,19 @@ impl fmt::Display for Format {
 }
 
 /// The unit of times that are plain numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeUnit {
     /// 1 s.
+    #[serde(rename = "s")]
     Seconds,
     /// 1e-3 s.
+    #[serde(rename = "ms")]
     Milliseconds,
     /// 1e-6 s.
+    #[serde(rename = "us")]
     Microseconds,
     /// 1e-9 s.
+    #[serde(rename = "ns")]
     Nanoseconds,
 }
 
@@ -58,23 +66,29 @@ impl TimeUnit {
 }
 
 /// What to do with a row that is not what it should be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum BadRows {
-    /// Refuse the log.
+    /// Refuse the log; `error` as data.
     #[default]
+    #[serde(rename = "error")]
     Refuse,
     /// Leave the row out and count it.
     Skip,
 }
 
 /// Which columns, or XES attributes, mean what. Where nothing is named, the usual names are looked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ColumnChoice {
     /// Of the case; several are joined with `+`.
+    #[serde(rename = "case_column")]
     pub case: Vec<String>,
     /// Of the event; several are joined with `+`.
+    #[serde(rename = "event_column")]
     pub event: Vec<String>,
     /// Of the time; several are joined with a space.
+    #[serde(rename = "time_column")]
     pub time: Vec<String>,
     /// All rows are one case.
     pub single_case: bool,
@@ -90,28 +104,37 @@ impl ColumnChoice {
 }
 
 /// What is done to sequences after reading, in this order.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Shaping {
     /// Split a case where consecutive times are further apart than this, in seconds (or the unit of the log's numbers).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
     /// Types that occur less often in the whole log become [`RARE`](super::RARE).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_count: Option<u64>,
     /// Runs of the same event become one event.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub collapse: bool,
     /// Split what is longer than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<usize>,
 }
 
-/// Everything that can be said about a log besides its path.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// Everything that can be said about a log besides its path. As data it is flat, and every key is the name of an option
+/// as every door has it: `{"case_column": ["vehicle"], "time_unit": "ms", "gap": 3600}`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LogOptions {
     /// The format, if its name and first bytes are not to decide.
     pub format: Option<Format>,
-    /// What separates fields of CSV, if its first lines are not to decide.
+    /// What separates fields of CSV, if its first lines are not to decide: an ASCII character.
+    #[serde(with = "character")]
     pub delimiter: Option<u8>,
     /// CSV without a header: columns are called by their number, from 1.
     pub no_header: bool,
     /// Which columns mean what.
+    #[serde(flatten)]
     pub columns: ColumnChoice,
     /// How times are written, in the notation of `strftime`, if not in a common way.
     pub time_format: Option<String>,
@@ -120,5 +143,24 @@ pub struct LogOptions {
     /// What to do with bad rows.
     pub bad_rows: BadRows,
     /// What to do after reading.
+    #[serde(flatten)]
     pub shaping: Shaping,
+}
+
+/// A byte as the ASCII character that it is.
+mod character {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(byte: &Option<u8>, serializer: S) -> Result<S::Ok, S::Error> {
+        byte.map(char::from).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
+        let ascii = |c: char| {
+            u8::try_from(c).ok().filter(u8::is_ascii).ok_or_else(|| D::Error::custom("expected an ASCII character"))
+        };
+        Option::<char>::deserialize(deserializer)?.map(ascii).transpose()
+    }
 }

@@ -1,4 +1,4 @@
-//! Parquet: one row an event, of which only the columns that are needed are read.
+//! Parquet: one row per event, of which only the columns that are needed are read.
 //!
 //! Text, dictionaries of text and whole numbers name cases and events; times are timestamps, dates, numbers or text.
 
@@ -19,11 +19,13 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::columns::Columns;
+use super::hints::{FROM_NANOSECONDS, Fault, SKIP_ROWS};
 use super::index::{Index, Rows, SINGLE_CASE};
 use super::options::{BadRows, Format, LogOptions, TimeUnit};
 use super::report::Report;
+use super::shorten;
 use super::source::{Source, broken};
-use super::time::{EXACT, TimeStyle, in_seconds, unreadable};
+use super::time::{EXACT, TimeStyle, empty_time, in_seconds, not_finite, unreadable};
 use crate::Error;
 
 /// Rows that are decoded at once.
@@ -78,7 +80,7 @@ fn open(
 ) -> Result<(Vec<String>, Columns, ParquetRecordBatchReader), Error> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| damaged(name, &error))?;
     let header: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let columns = Columns::find(name, &header, &options.columns)?;
+    let columns = Columns::find(name, None, &header, &options.columns)?;
     let wanted = columns.case.iter().chain(&columns.event).chain(&columns.time).copied();
     let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
     let batches = builder.with_projection(mask).with_batch_size(BATCH).build();
@@ -97,7 +99,7 @@ struct Reading<'r> {
 }
 
 /// A cell that is not what it should be: which column, and why.
-struct Fault(usize, String);
+struct BadCell(usize, Fault);
 
 impl Reading<'_> {
     fn batch(&mut self, batch: &RecordBatch, rows: &mut Rows, report: &mut Report) -> Result<(), Error> {
@@ -122,22 +124,23 @@ impl Reading<'_> {
                     let event = rows.event(&event)?;
                     rows.extend([case].into_iter(), [event].into_iter(), seconds.as_slice());
                 }
-                Err(Fault(column, reason)) => {
-                    let place = format!("row {}: column {} ({:?})", self.row, column + 1, self.header[column]);
+                Err(BadCell(column, fault)) => {
+                    let name = shorten(&self.header[column]);
+                    let fault = fault.at(format_args!("row {}: column {} ({name:?})", self.row, column + 1));
                     if self.options.bad_rows == BadRows::Refuse {
-                        return Err(Error::file(self.name, format!("{place}: {reason}")));
+                        return Err(Error::file(self.name, fault.reason).with_hints(fault.hints).hint(SKIP_ROWS));
                     }
                     report.skipped.count += 1;
-                    report.skipped.note(format!("{place}: {reason}"));
+                    report.skipped.note(fault.reason);
                 }
             }
         }
         Ok(())
     }
 
-    fn time(&mut self, arrays: &[(usize, &dyn Array)], at: usize, out: &mut String) -> Result<Option<f64>, Fault> {
-        let Some((column, array)) = arrays.first() else { return Ok(None) };
-        let fault = |reason: String| Fault(*column, reason);
+    fn time(&mut self, arrays: &[(usize, &dyn Array)], at: usize, out: &mut String) -> Result<Option<f64>, BadCell> {
+        let Some((column, _)) = arrays.first() else { return Ok(None) };
+        let fault = |fault: Fault| BadCell(*column, fault);
         if let [(_, only)] = arrays
             && self.options.time_format.is_none()
             && let Some((seconds, dated)) = instant(*only, at, self.options.time_unit).map_err(fault)?
@@ -153,7 +156,7 @@ impl Reading<'_> {
             text(*array, at, out).map_err(fault)?;
         }
         if out.trim().is_empty() {
-            return Err(fault(format!("is empty; expected a time ({})", array.data_type())));
+            return Err(fault(empty_time()));
         }
         if self.style.is_none() {
             self.style = TimeStyle::of(out.as_bytes(), self.options);
@@ -165,16 +168,16 @@ impl Reading<'_> {
 }
 
 /// The text of some columns, joined.
-fn cells(arrays: &[(usize, &dyn Array)], at: usize, out: &mut String) -> Result<(), Fault> {
+fn cells(arrays: &[(usize, &dyn Array)], at: usize, out: &mut String) -> Result<(), BadCell> {
     out.clear();
     for (index, (column, array)) in arrays.iter().enumerate() {
         if index > 0 {
             out.push('+');
         }
         let before = out.len();
-        text(*array, at, out).map_err(|reason| Fault(*column, reason))?;
+        text(*array, at, out).map_err(|fault| BadCell(*column, fault))?;
         if out[before..].trim().is_empty() {
-            return Err(Fault(*column, "is empty; expected a name".to_owned()));
+            return Err(BadCell(*column, Fault::new("is empty; expected a name")));
         }
     }
     Ok(())
@@ -204,7 +207,7 @@ fn real(array: &dyn Array, at: usize) -> Option<f64> {
 }
 
 /// Writes what a cell says; nothing where it is null.
-fn text(array: &dyn Array, at: usize, out: &mut String) -> Result<(), String> {
+fn text(array: &dyn Array, at: usize, out: &mut String) -> Result<(), Fault> {
     if array.is_null(at) {
         return Ok(());
     }
@@ -233,24 +236,27 @@ fn text(array: &dyn Array, at: usize, out: &mut String) -> Result<(), String> {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             let key = whole(dictionary.keys(), at).and_then(|key| usize::try_from(key).ok());
-            let key = key.filter(|key| *key < dictionary.values().len()).ok_or("a key outside its dictionary")?;
+            let key = key
+                .filter(|key| *key < dictionary.values().len())
+                .ok_or_else(|| Fault::new("a key outside its dictionary"))?;
             return text(dictionary.values().as_ref(), key, out);
         }
-        other => return Err(format!("is of type {other}; expected text or whole numbers")),
+        other => return Err(Fault::new(format!("is of type {other}; expected text or whole numbers"))),
     };
-    let valid = std::str::from_utf8(bytes)
-        .map_err(|error| format!("not UTF-8 text from byte {} on; expected text", error.valid_up_to() + 1))?;
+    let valid = std::str::from_utf8(bytes).map_err(|error| {
+        Fault::new(format!("not UTF-8 text from byte {} on; expected text", error.valid_up_to() + 1))
+    })?;
     if valid.contains('\0') {
-        return Err("holds a NUL byte; expected text".to_owned());
+        return Err(Fault::new("holds a NUL byte; expected text"));
     }
     out.push_str(valid);
     Ok(())
 }
 
 /// The time of a cell that is not text, and whether it counts from 1970.
-fn instant(array: &dyn Array, at: usize, unit: Option<TimeUnit>) -> Result<Option<(f64, bool)>, String> {
+fn instant(array: &dyn Array, at: usize, unit: Option<TimeUnit>) -> Result<Option<(f64, bool)>, Fault> {
     if array.is_null(at) {
-        return Err("is empty; expected a time".to_owned());
+        return Err(empty_time());
     }
     let seconds = match array.data_type() {
         DataType::Timestamp(ArrowUnit::Second, _) => array.as_primitive::<TimestampSecondType>().value(at) as f64,
@@ -267,19 +273,26 @@ fn instant(array: &dyn Array, at: usize, unit: Option<TimeUnit>) -> Result<Optio
         DataType::Date64 => in_seconds(array.as_primitive::<Date64Type>().value(at), TimeUnit::Milliseconds),
         _ => return number(array, at, unit),
     };
-    if seconds.abs() <= EXACT { Ok(Some((seconds, true))) } else { Err(format!("time {seconds} is out of range")) }
+    if seconds.abs() <= EXACT {
+        Ok(Some((seconds, true)))
+    } else {
+        Err(Fault::new(format!("time {seconds} is out of range")))
+    }
 }
 
-fn number(array: &dyn Array, at: usize, unit: Option<TimeUnit>) -> Result<Option<(f64, bool)>, String> {
+fn number(array: &dyn Array, at: usize, unit: Option<TimeUnit>) -> Result<Option<(f64, bool)>, Fault> {
     let seconds = match (whole(array, at), real(array, at), unit) {
-        (Some(whole), _, Some(unit)) => in_seconds(i64::try_from(whole).map_err(|_| "is out of range")?, unit),
+        (Some(whole), _, Some(unit)) => {
+            in_seconds(i64::try_from(whole).map_err(|_| Fault::new(format!("time {whole} is out of range")))?, unit)
+        }
         (Some(whole), _, None) => whole as f64,
         (None, Some(real), unit) => real / unit.map_or(1.0, |unit| unit.per_second() as f64),
         (None, None, _) => return Ok(None),
     };
-    if seconds.abs() <= EXACT {
-        Ok(Some((seconds, false)))
-    } else {
-        Err(format!("time {seconds} is too large to be exact; --time-unit ns (or us, ms) makes it seconds"))
+    match not_finite(seconds) {
+        Some(fault) => Err(fault),
+        None if seconds.abs() <= EXACT => Ok(Some((seconds, false))),
+        None if unit.is_some() => Err(Fault::new(format!("time {seconds} is out of range"))),
+        None => Err(Fault::new(format!("time {seconds} is too large to be exact")).hint(FROM_NANOSECONDS)),
     }
 }

@@ -1,5 +1,7 @@
 //! What a reader did with a log.
 
+use serde::Serialize;
+
 use super::columns::Columns;
 use super::options::Format;
 use super::source::Compression;
@@ -8,11 +10,13 @@ use super::source::Compression;
 pub(super) const SHOWN_REASONS: usize = 5;
 
 /// Rows that were left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SkippedRows {
     /// How many.
+    #[serde(rename = "skipped_rows")]
     pub count: u64,
     /// Why the first of them were, with their places.
+    #[serde(rename = "skipped_reasons")]
     pub reasons: Vec<String>,
 }
 
@@ -26,13 +30,14 @@ impl SkippedRows {
 }
 
 /// What shaping did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Shaped {
     /// Types that became rare.
     pub folded_types: u64,
     /// Events of those types.
     pub folded_events: u64,
     /// Events that repeated the one before and were dropped.
+    #[serde(rename = "collapsed_events")]
     pub collapsed: u64,
     /// Pieces that gaps made in addition.
     pub gap_pieces: u64,
@@ -40,12 +45,12 @@ pub struct Shaped {
     pub length_pieces: u64,
 }
 
-/// What a reader did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a reader did. As data it is flat: what was skipped and shaped is among the other keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The format read.
     pub format: Format,
-    /// How it was packed.
+    /// How it was compressed.
     pub compression: Option<Compression>,
     /// What separated fields.
     pub delimiter: Option<char>,
@@ -60,10 +65,12 @@ pub struct Report {
     /// Rows, lines or events read, also those left out.
     pub rows: u64,
     /// Those left out.
+    #[serde(flatten)]
     pub skipped: SkippedRows,
-    /// Cases whose rows did not stand in the order of their times.
+    /// Cases whose rows were not in the order of their times.
     pub sorted_cases: u64,
     /// What was done after reading.
+    #[serde(flatten)]
     pub shaped: Shaped,
 }
 

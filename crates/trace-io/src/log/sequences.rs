@@ -1,20 +1,25 @@
 //! From a reader's names to the ids of a vocabulary, and the checks that all formats share.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use trace_core::{EventId, EventName, EventSequence, Vocabulary};
 use twox_hash::XxHash3_64;
 
+use super::hints::{FROM_NANOSECONDS, SKIP_ROWS, SKIP_UNKNOWN, WITHOUT_TIMES};
 use super::summary::{Summary, Tally};
-use super::time::EXACT;
+use super::time::{EXACT, not_finite};
 use super::{Log, RARE, RawSequence, SequenceReader, shorten};
 use crate::Error;
 
 /// What to do with an event that the vocabulary does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Unknown {
     /// Add it.
     Add,
-    /// Refuse the log. A vocabulary that has [`RARE`] knows every event: what it lacks is that.
+    /// Refuse the log; `error` as data. A vocabulary that has [`RARE`] knows every event: what it lacks is that.
+    #[default]
+    #[serde(rename = "error")]
     Refuse,
     /// Leave the event out, unless the vocabulary has [`RARE`].
     Skip,
@@ -31,6 +36,8 @@ pub struct EventLog {
     pub lines: Vec<u64>,
     /// The positions in the log of unknown events that were left out of each.
     pub skipped: Vec<Vec<u32>>,
+    /// Whether times are dates, as seconds since 1970; [`show_time`](super::show_time) writes such a time.
+    pub dated: bool,
 }
 
 /// One sequence with the ids of a vocabulary.
@@ -44,7 +51,7 @@ pub struct Identified {
     pub skipped: Vec<u32>,
 }
 
-/// A log, a sequence at a time, so that it need not fit in memory.
+/// A log, one sequence at a time, so that it need not fit in memory.
 pub struct Sequences<'l> {
     reader: Box<dyn SequenceReader + 'l>,
     unknown: Unknown,
@@ -88,13 +95,12 @@ impl<'l> Sequences<'l> {
                 None if self.unknown == Unknown::Skip => skipped.push(position as u32),
                 None => {
                     let reason = format!(
-                        "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows \
-                         (unknown: skip leaves such events out)",
+                        "event {:?} at position {position} of sequence {:?} is not among the {} types the model knows",
                         shorten(&self.reader.event_name(*number).to_string()),
                         shorten(&raw.id),
                         vocabulary.len()
                     );
-                    return Err(Error::line(self.reader.name(), raw.line, reason));
+                    return Err(Error::line(self.reader.name(), raw.line, reason).hint(SKIP_UNKNOWN));
                 }
             }
         }
@@ -142,7 +148,16 @@ impl<'l> Sequences<'l> {
 impl EventLog {
     /// Reads a whole log, and says what was read.
     pub fn read(log: &Log, vocabulary: &mut Vocabulary, unknown: Unknown) -> Result<(Self, Summary), Error> {
-        let mut sequences = Sequences::new(log.pass()?, unknown);
+        Self::read_pass(log.pass()?, vocabulary, unknown)
+    }
+
+    /// The same from one reading of a log.
+    pub fn read_pass(
+        pass: Box<dyn SequenceReader + '_>,
+        vocabulary: &mut Vocabulary,
+        unknown: Unknown,
+    ) -> Result<(Self, Summary), Error> {
+        let mut sequences = Sequences::new(pass, unknown);
         let mut read = Self { name: sequences.name().to_owned(), ..Self::default() };
         while let Some(Identified { sequence, line, skipped }) = sequences.next(vocabulary)? {
             read.sequences.push(sequence);
@@ -151,6 +166,7 @@ impl EventLog {
         }
         let summary = sequences.summary();
         summary.check()?;
+        read.dated = summary.dated();
         Ok((read, summary))
     }
 
@@ -171,28 +187,33 @@ impl EventLog {
     }
 }
 
+/// Times must be finite and exact, as many as events, and must not decrease.
 pub(super) fn check_times(file: &str, raw: &RawSequence) -> Result<(), Error> {
     let Some(times) = &raw.times else { return Ok(()) };
-    let fault = |reason: String| Err(Error::line(file, raw.line, reason));
+    let id = || shorten(&raw.id);
+    let fault = |reason: String| Error::line(file, raw.line, reason);
     if let Some(time) = times.iter().find(|time| time.is_nan() || time.abs() > EXACT) {
-        return fault(format!(
-            "time {time} of sequence {:?} is too large to be exact; use a coarser unit (--time-unit ns makes seconds of \
-             nanoseconds), or count from a later start",
-            shorten(&raw.id)
-        ));
+        return Err(match not_finite(*time) {
+            Some(wrong) => wrong.at(format_args!("sequence {:?}", id())).hint(SKIP_ROWS).on_line(file, raw.line),
+            None => {
+                fault(format!("time {time} of sequence {:?} is too large to be exact", id())).hint(FROM_NANOSECONDS)
+            }
+        });
     }
     if times.len() != raw.events.len() {
-        let id = shorten(&raw.id);
-        return fault(format!("{} times for {} events in sequence {id:?}", times.len(), raw.events.len()));
+        return Err(fault(format!("{} times for {} events in sequence {:?}", times.len(), raw.events.len(), id())));
     }
     match times.windows(2).position(|pair| pair[1] < pair[0]) {
-        Some(at) => fault(format!(
-            "times of sequence {:?} must not decrease, but position {} has {} after {}",
-            shorten(&raw.id),
-            at + 1,
-            times[at + 1],
-            times[at]
-        )),
+        Some(at) => {
+            let reason = format!(
+                "times of sequence {:?} must not decrease, but position {} has {} after {}",
+                id(),
+                at + 1,
+                times[at + 1],
+                times[at]
+            );
+            Err(fault(reason).hint(WITHOUT_TIMES))
+        }
         None => Ok(()),
     }
 }

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use trace_core::EventName;
+use trace_core::{EventName, Hint};
 
-use super::options::Shaping;
+use super::hints::{GAP, TIME_COLUMN};
+use super::options::{Format, Shaping};
 use super::report::{Report, Shaped};
 use super::sequences::check_times;
-use super::{RARE, RawSequence, SequenceReader};
+use super::{RARE, RawSequence, SequenceReader, shorten};
 use crate::Error;
 
 /// The number of folded types; no reader gives it to a name.
@@ -63,7 +64,7 @@ impl<'r> ShapedReader<'r> {
         check_times(self.inner.name(), &raw)?;
         let id = raw.id.clone();
         let mut pieces = match self.shaping.gap {
-            Some(gap) => split_at_gaps(self.inner.name(), &raw, gap)?,
+            Some(gap) => split_at_gaps(&*self.inner, &raw, gap)?,
             None => vec![raw],
         };
         self.shaped.gap_pieces += pieces.len() as u64 - 1;
@@ -117,11 +118,12 @@ impl SequenceReader for ShapedReader<'_> {
     }
 }
 
-fn split_at_gaps(file: &str, raw: &RawSequence, gap: f64) -> Result<Vec<RawSequence>, Error> {
+fn split_at_gaps(reader: &dyn SequenceReader, raw: &RawSequence, gap: f64) -> Result<Vec<RawSequence>, Error> {
     let Some(times) = &raw.times else {
-        let reason =
-            "has no times, so that --gap finds none; leave the flag out, or name the column with --time-column";
-        return Err(Error::line(file, raw.line, reason));
+        let reason = format!("needs times, but sequence {:?} (line {}) has none", shorten(&raw.id), raw.line);
+        let error = Error::option(reader.name(), GAP, reason);
+        let named = !matches!(reader.report().format, Format::JsonLines | Format::Text);
+        return Err(if named { error.hint(Hint::new(TIME_COLUMN, "names them")) } else { error });
     };
     let mut cuts: Vec<usize> = (1..times.len()).filter(|at| times[*at] - times[at - 1] > gap).collect();
     cuts.push(raw.events.len());

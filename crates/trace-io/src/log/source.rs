@@ -5,15 +5,18 @@ use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
+use serde::Serialize;
 
 use super::options::Format;
+use super::recognize;
 use crate::Error;
 
 /// Bytes that decide about compression, encoding and format.
 pub(crate) const LOOK: usize = 1 << 16;
 
 /// How the bytes were packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Compression {
     /// `.gz`
     Gzip,
@@ -68,7 +71,9 @@ impl Source {
         mut reader: Box<dyn Read + Send>,
         file: Option<File>,
     ) -> Result<Self, Error> {
+        let refuse_binary = |bytes: &[u8]| recognize::binary(bytes).map_or(Ok(()), |what| Err(Error::file(name, what)));
         let packed = take_head(&mut reader).map_err(Error::io(name))?;
+        refuse_binary(&packed)?;
         let compression = match packed.get(..4) {
             Some([0x1f, 0x8b, ..]) => Some(Compression::Gzip),
             Some([0x28, 0xb5, 0x2f, 0xfd]) => Some(Compression::Zstd),
@@ -76,8 +81,7 @@ impl Source {
         };
         let extension = extension(path);
         if let (None, Some(expected @ ("gz" | "zst"))) = (compression, last_extension(path).as_deref()) {
-            let reason =
-                format!("is called .{expected} but does not begin as such a file does; expected compressed data");
+            let reason = format!("is called .{expected} but does not begin like such a file; expected compressed data");
             return Err(Error::file(name, reason));
         }
         let all = io::Cursor::new(packed.clone()).chain(reader);
@@ -92,6 +96,7 @@ impl Source {
                     }
                 };
                 let head = take_head(&mut unpacked).map_err(|error| broken(name, Some(compression), error))?;
+                refuse_binary(&head)?;
                 (head.clone(), Box::new(io::Cursor::new(head).chain(unpacked)))
             }
         };

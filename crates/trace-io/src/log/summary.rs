@@ -1,18 +1,19 @@
 //! What a log holds, for people and programs.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Serialize, Serializer};
 use trace_core::EventName;
 
 use super::RawSequence;
 use super::report::Report;
-use super::time;
+use super::time::show_time;
 use crate::Error;
 
 /// How many of the most frequent types are named.
 const FREQUENT: usize = 10;
 
 /// Lengths of sequences.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lengths {
     /// The shortest.
     pub min: usize,
@@ -24,18 +25,21 @@ pub struct Lengths {
     pub max: usize,
 }
 
-/// What was read of a log and what was dropped.
-#[derive(Clone, Debug)]
+/// What was read of a log and what was dropped. As data it is flat: what the reader did is among the other keys.
+#[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// What the log is called.
+    #[serde(rename = "log")]
     pub name: String,
     /// What the reader did.
+    #[serde(flatten)]
     pub report: Report,
     /// Sequences.
     pub cases: u64,
     /// Events of all sequences.
     pub events: u64,
     /// Distinct types.
+    #[serde(rename = "event_types")]
     pub types: u64,
     /// How long sequences are.
     pub lengths: Option<Lengths>,
@@ -44,8 +48,12 @@ pub struct Summary {
     /// Events at the same time as the one before them in their sequence.
     pub ties: u64,
     /// The first and the last time.
+    #[serde(rename = "time_span")]
     pub span: Option<(f64, f64)>,
+    /// The same as dates, where the log has dates.
+    pub dates: Option<(String, String)>,
     /// The most frequent types and how often they occur.
+    #[serde(rename = "most_frequent", serialize_with = "as_records")]
     pub frequent: Vec<(EventName, u64)>,
     /// Types that the model does not know and takes as rare, and their events.
     pub taken_as_rare: (u64, u64),
@@ -66,10 +74,9 @@ impl Summary {
         Err(Error::file(&self.name, reason))
     }
 
-    /// The time span as dates, where the log has dates.
-    pub fn dates(&self) -> Option<(String, String)> {
-        let (first, last) = self.span.filter(|_| self.report.dated)?;
-        Some((time::show(first)?, time::show(last)?))
+    /// Whether the log has times and they are dates.
+    pub const fn dated(&self) -> bool {
+        self.report.dated && self.span.is_some()
     }
 
     /// In one line, without what did not happen.
@@ -87,13 +94,24 @@ impl Summary {
         remark(shaped.folded_types, "rare types folded into one");
         remark(self.taken_as_rare.0, "types the model does not know taken as rare");
         remark(shaped.collapsed, "repeated events dropped");
-        remark(shaped.gap_pieces, "pieces more from splitting at gaps");
-        remark(shaped.length_pieces, "pieces more from splitting by length");
+        remark(shaped.gap_pieces, "more pieces from splitting at gaps");
+        remark(shaped.length_pieces, "more pieces from splitting by length");
         if let Some(first) = report.skipped.reasons.first() {
             text += &format!(" (the first: {first})");
         }
         text
     }
+}
+
+/// One type and how often it occurs, as data.
+#[derive(Serialize)]
+struct Frequent {
+    event: EventName,
+    count: u64,
+}
+
+fn as_records<S: Serializer>(frequent: &[(EventName, u64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(frequent.iter().map(|(name, count)| Frequent { event: name.clone(), count: *count }))
 }
 
 /// What is added up while a log is read.
@@ -132,6 +150,7 @@ impl Tally {
         let mut frequent: Vec<(u32, u64)> = self.counts.iter().map(|(number, count)| (*number, *count)).collect();
         frequent.sort_unstable_by_key(|(number, count)| (u64::MAX - count, *number));
         let folded = self.folded.iter().map(|number| self.counts.get(number).copied().unwrap_or(0)).sum();
+        let dates = self.span.filter(|_| report.dated);
         Summary {
             name: name.to_owned(),
             report,
@@ -142,6 +161,7 @@ impl Tally {
             timed_cases: self.timed_cases,
             ties: self.ties,
             span: self.span,
+            dates: dates.and_then(|(first, last)| Some((show_time(first)?, show_time(last)?))),
             frequent: frequent.iter().take(FREQUENT).map(|(number, count)| (names(*number), *count)).collect(),
             taken_as_rare: (self.folded.len() as u64, folded),
         }

@@ -1,4 +1,4 @@
-//! Plain text: one sequence a line, events separated by white space; a sequence is called by its line number.
+//! Plain text: one sequence per line, events separated by white space; a sequence is called by its line number.
 
 use super::RawSequence;
 use super::by_line::{Form, intern};

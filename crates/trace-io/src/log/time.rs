@@ -9,10 +9,11 @@ use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::Offset;
 use jiff::{Error as JiffError, Timestamp};
 
+use super::hints::{FROM_NANOSECONDS, Fault, OTHER_TIMES, WITHOUT_TIMES};
 use super::options::{LogOptions, TimeUnit};
 use super::shorten;
 
-/// Whole numbers up to here have no neighbours that look the same.
+/// Whole numbers up to here have no neighbors that look the same.
 pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Times longer than this are no times.
 const LONGEST: usize = 64;
@@ -39,6 +40,9 @@ impl TimeStyle {
             return Some(Self::Format(format.clone()));
         }
         let text = text.trim_ascii();
+        if no_time(text).is_some() {
+            return None;
+        }
         if std::str::from_utf8(text).is_ok_and(|text| text.parse::<f64>().is_ok()) {
             return Some(Self::Number(options.time_unit));
         }
@@ -51,37 +55,68 @@ impl TimeStyle {
     }
 
     /// The time in seconds, or what was expected and what was found.
-    pub(super) fn parse(&self, text: &[u8]) -> Result<f64, String> {
+    pub(super) fn parse(&self, text: &[u8]) -> Result<f64, Fault> {
         let text = text.trim_ascii();
-        match self {
+        let parsed = match self {
             Self::Number(unit) => number(text, *unit),
             Self::Date => quick(text).map_or_else(|| date(text), Ok).map_err(|error| {
-                format!(
-                    "expected a time like 2024-05-31T17:30:00Z or 2024-05-31 17:30:00.5, found {}: {}",
-                    quoted(text),
-                    plain(&error)
-                )
+                let expected = "expected a time like 2024-05-31T17:30:00Z or 2024-05-31 17:30:00.5";
+                Fault::new(format!("{expected}, found {}: {}", quoted(text), plain(&error))).hint(OTHER_TIMES)
             }),
-            Self::Format(format) => formatted(format, text)
-                .map_err(|error| format!("expected a time like {format:?}, found {}: {}", quoted(text), plain(&error))),
-        }
+            Self::Format(format) => formatted(format, text).map_err(|error| {
+                Fault::new(format!("expected a time like {format:?}, found {}: {}", quoted(text), plain(&error)))
+            }),
+        };
+        parsed.map_err(|fault| no_time(text).unwrap_or(fault))
     }
 }
 
 /// A time whose style no row has settled yet.
-pub(super) fn unreadable(text: &[u8]) -> String {
-    let found = quoted(text.trim_ascii());
-    match date(text.trim_ascii()) {
-        Err(error) if text.len() <= LONGEST && text.first().is_some_and(u8::is_ascii_digit) => format!(
-            "expected a number or a time like 2024-05-31T17:30:00Z, found {found}: {} (--time-format says how other \
-             times are written, --no-time leaves them out)",
-            plain(&error)
-        ),
-        _ => format!(
-            "expected a number or a time like 2024-05-31T17:30:00Z, found {found} (--time-format says how other times \
-             are written, --no-time leaves them out)"
-        ),
+pub(super) fn unreadable(text: &[u8]) -> Fault {
+    let text = text.trim_ascii();
+    if let Some(fault) = no_time(text) {
+        return fault;
     }
+    let found = format!("expected a number or a time like 2024-05-31T17:30:00Z, found {}", quoted(text));
+    let reason = match date(text) {
+        Err(error) if text.len() <= LONGEST && text.first().is_some_and(u8::is_ascii_digit) => {
+            format!("{found}: {}", plain(&error))
+        }
+        _ => found,
+    };
+    Fault::new(reason).hint(OTHER_TIMES).hint(WITHOUT_TIMES)
+}
+
+/// What programs write where there is no time.
+const MISSING: [&str; 10] = ["?", "-", "na", "n/a", "#n/a", "nat", "none", "null", "nil", "\\n"];
+
+/// What is wrong with a text that stands for a missing time.
+pub(super) fn no_time(text: &[u8]) -> Option<Fault> {
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return Some(empty_time());
+    }
+    if MISSING.iter().any(|missing| text.eq_ignore_ascii_case(missing.as_bytes())) {
+        let reason = format!("{} stands for no time; expected a time", quoted(text));
+        return Some(Fault::new(reason).hint(OTHER_TIMES).hint(WITHOUT_TIMES));
+    }
+    // A number with digits may be too large to be finite here, but is none of NaN and infinity.
+    let word = text.len() <= LONGEST && !text.iter().any(u8::is_ascii_digit);
+    not_finite(word.then(|| std::str::from_utf8(text).ok()?.parse().ok())??)
+}
+
+/// What is wrong with NaN and infinity.
+pub(super) fn not_finite(number: f64) -> Option<Fault> {
+    let reason = match number {
+        _ if number.is_nan() => "time NaN is not a number; expected a time".to_owned(),
+        _ if number.is_infinite() => format!("time {number} is not finite; expected a time"),
+        _ => return None,
+    };
+    Some(Fault::new(reason).hint(WITHOUT_TIMES))
+}
+
+pub(super) fn empty_time() -> Fault {
+    Fault::new("is empty; expected a time").hint(WITHOUT_TIMES)
 }
 
 /// Text for a message, whatever its bytes are.
@@ -95,21 +130,20 @@ fn plain(error: &JiffError) -> String {
     shorten(text.rsplit(": ").next().unwrap_or(&text))
 }
 
-fn number(text: &[u8], unit: Option<TimeUnit>) -> Result<f64, String> {
-    let expected = || format!("expected a number, as in the rows before, found {}", quoted(text));
+fn number(text: &[u8], unit: Option<TimeUnit>) -> Result<f64, Fault> {
+    let expected = || Fault::new(format!("expected a number, as in the rows before, found {}", quoted(text)));
     let text = std::str::from_utf8(text).map_err(|_| expected())?;
     let Some(unit) = unit else {
         let number: f64 = text.parse().map_err(|_| expected())?;
-        return within(number).ok_or_else(|| {
-            format!("time {} is too large to be exact; --time-unit ns (or us, ms) makes it seconds", shorten(text))
-        });
+        let too_large = || Fault::new(format!("time {} is too large to be exact", shorten(text)));
+        return within(number).ok_or_else(|| too_large().hint(FROM_NANOSECONDS));
     };
     // Whole numbers are divided before they are rounded.
     let seconds = match text.parse::<i64>() {
         Ok(whole) => in_seconds(whole, unit),
         Err(_) => text.parse::<f64>().map_err(|_| expected())? / unit.per_second() as f64,
     };
-    within(seconds).ok_or_else(|| format!("time {} is out of range", shorten(text)))
+    within(seconds).ok_or_else(|| Fault::new(format!("time {} is out of range", shorten(text))))
 }
 
 fn within(number: f64) -> Option<f64> {
@@ -224,10 +258,11 @@ fn seconds(time: Timestamp) -> f64 {
     time.as_second() as f64 + f64::from(time.subsec_nanosecond()) / 1e9
 }
 
-/// A time for people, where the times are dates.
-pub(super) fn show(seconds: f64) -> Option<String> {
-    let whole = Timestamp::from_second(seconds.floor() as i64).ok()?;
-    Some(whole.to_string())
+/// A time for people, in whole seconds, where times are dates: `2024-05-31T17:30:00Z`. It counts in seconds since
+/// 1970-01-01 00:00 UTC; `None` if that is no date.
+pub fn show_time(seconds: f64) -> Option<String> {
+    let whole = Some(seconds.floor()).filter(|whole| whole.is_finite())?;
+    Some(Timestamp::from_second(whole as i64).ok()?.to_string())
 }
 
 #[cfg(test)]
@@ -281,10 +316,40 @@ mod tests {
             assert_eq!(read(text), None, "{text}");
         }
         let said = TimeStyle::Date.parse(b"2023-02-30 10:00:00").unwrap_err();
-        assert!(said.contains("found \"2023-02-30 10:00:00\""), "{said}");
+        assert!(said.reason.contains("found \"2023-02-30 10:00:00\""), "{said:?}");
         for text in ["NaN", "inf", "1e300", "-1e17"] {
             assert!(TimeStyle::Number(None).parse(text.as_bytes()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_stands_for_no_time_settles_nothing() {
+        let cases = [
+            ("", "is empty"),
+            ("?", "\"?\" stands for no time"),
+            ("NaT", "\"NaT\" stands for no time"),
+            ("null", "\"null\" stands for no time"),
+            ("n/a", "\"n/a\" stands for no time"),
+            ("NaN", "time NaN is not a number"),
+            ("-inf", "time -inf is not finite"),
+        ];
+        let styles = [TimeStyle::Date, TimeStyle::Number(None), TimeStyle::Number(Some(TimeUnit::Milliseconds))];
+        for (text, expected) in cases {
+            assert_eq!(TimeStyle::of(text.as_bytes(), &LogOptions::default()), None, "{text}");
+            for style in &styles {
+                let said = style.parse(text.as_bytes()).unwrap_err();
+                assert!(said.reason.starts_with(expected), "{text}: {said:?}");
+            }
+        }
+        let said = TimeStyle::Number(None).parse(b"1e400").unwrap_err();
+        assert_eq!((said.reason.as_str(), said.hints), ("time 1e400 is too large to be exact", vec![FROM_NANOSECONDS]));
+    }
+
+    #[test]
+    fn times_for_people() {
+        assert_eq!(show_time(1_413_976_541.9).as_deref(), Some("2014-10-22T11:15:41Z"));
+        assert_eq!(show_time(-0.5).as_deref(), Some("1969-12-31T23:59:59Z"));
+        assert_eq!((show_time(f64::NAN), show_time(f64::INFINITY), show_time(1e15)), (None, None, None));
     }
 
     #[test]

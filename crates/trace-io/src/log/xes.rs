@@ -8,8 +8,9 @@ use std::io::{self, BufRead, Read};
 use memchr::{memchr_iter, memrchr};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
-use trace_core::EventName;
+use trace_core::{EventName, Hint};
 
+use super::hints::{CASE_COLUMN, EVENT_COLUMN, Fault, SKIP_ROWS, TIME_COLUMN, WITHOUT_TIMES};
 use super::index::sort;
 use super::names::Names;
 use super::options::{BadRows, Format, LogOptions};
@@ -78,7 +79,8 @@ impl Xes {
         let choice = &options.columns;
         let or = |named: &[String], usual: &str| if named.is_empty() { vec![usual.to_owned()] } else { named.to_vec() };
         if choice.time.len() > 1 {
-            return Err(Error::file(&source.name, "--time-column: expected one attribute of a log in XES"));
+            let reason = format!("names {} attributes; expected one of a log in XES", choice.time.len());
+            return Err(Error::option(&source.name, TIME_COLUMN, reason));
         }
         let keys = Keys {
             case: or(&choice.case, "concept:name"),
@@ -90,7 +92,7 @@ impl Xes {
         report.case_columns.clone_from(&keys.case);
         report.event_columns.clone_from(&keys.event);
         report.time_columns.extend(keys.time.clone());
-        report.dated = true;
+        report.dated = keys.time.is_some();
         let (name, compression) = (source.name.clone(), source.compression);
         let place = Place { inner: source.into_text()?, line: 1, column: 1, taken: 0 };
         Ok(Self {
@@ -194,12 +196,12 @@ impl Xes {
             2 => {
                 if let Some(event) = self.event.take() {
                     self.report.rows += 1;
-                    if let Err((line, reason)) = self.add(&event) {
+                    if let Err(fault) = self.add(&event) {
                         if self.bad_rows == BadRows::Refuse {
-                            return Err(Error::line(&self.name, line, reason));
+                            return Err(fault.hint(SKIP_ROWS).on_line(&self.name, event.line));
                         }
                         self.report.skipped.count += 1;
-                        self.report.skipped.note(format!("line {line}: {reason}"));
+                        self.report.skipped.note(format!("line {}: {}", event.line, fault.reason));
                     }
                 }
                 Ok(None)
@@ -210,22 +212,26 @@ impl Xes {
     }
 
     /// Adds an event to its trace.
-    fn add(&mut self, event: &Element) -> Result<(), (u64, String)> {
-        let fault = |reason: String| (event.line, reason);
-        let name = event.name().ok_or_else(|| fault(format!("an event without {}", self.keys.event.join(" and "))))?;
+    fn add(&mut self, event: &Element) -> Result<(), Fault> {
+        let nameless = || {
+            let fault = Fault::new(format!("an event without {}", self.keys.event.join(" and ")));
+            fault.hint(Hint::new(EVENT_COLUMN, "names another attribute"))
+        };
+        let name = event.name().ok_or_else(nameless)?;
         let Some(trace) = &mut self.trace else { return Ok(()) };
         let time = match &event.time {
             Some(text) => {
                 let key = self.keys.time.as_deref().unwrap_or_default();
-                Some(self.style.parse(text.as_bytes()).map_err(|reason| fault(format!("{key}: {reason}")))?)
+                Some(self.style.parse(text.as_bytes()).map_err(|fault| fault.at(key))?)
             }
             None => None,
         };
         if time.is_some() != (trace.times.len() == trace.events.len()) && !trace.events.is_empty() {
             let (this, before) = if time.is_some() { ("a", "has none") } else { ("no", "has one") };
-            return Err(fault(format!("an event with {this} time, but the one before it in its trace {before}")));
+            let reason = format!("an event with {this} time, but the one before it in its trace {before}");
+            return Err(Fault::new(reason).hint(WITHOUT_TIMES));
         }
-        let number = self.names.intern(&name).ok_or_else(|| fault("more than 4 billion event types".to_owned()))?;
+        let number = self.names.intern(&name).ok_or_else(|| Fault::new("more than 4 billion event types"))?;
         trace.events.push(number);
         trace.times.extend(time);
         Ok(())
@@ -237,7 +243,8 @@ impl Xes {
             Some(id) => id,
             None if self.keys.case_named => {
                 let reason = format!("a trace without {}", self.keys.case.join(" and "));
-                return Err(Error::line(&self.name, trace.element.line, reason));
+                let error = Error::line(&self.name, trace.element.line, reason);
+                return Err(error.hint(Hint::new(CASE_COLUMN, "names another attribute")));
             }
             None => self.traces.to_string(),
         };

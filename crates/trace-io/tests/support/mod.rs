@@ -5,7 +5,8 @@ use std::io::{Cursor, Write};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use trace_core::Vocabulary;
+use trace_core::{Hint, Vocabulary};
+use trace_io::Error;
 use trace_io::log::{EventLog, Log, LogOptions, Summary, Unknown};
 
 /// A log, and all it says.
@@ -29,10 +30,10 @@ impl Read {
     }
 }
 
-pub fn try_read(name: &str, bytes: &[u8], options: &LogOptions) -> Result<Read, String> {
-    let log = Log::from_reader(name, Cursor::new(bytes.to_vec()), options).map_err(|error| error.to_string())?;
+pub fn try_read(name: &str, bytes: &[u8], options: &LogOptions) -> Result<Read, Error> {
+    let log = Log::from_reader(name, Cursor::new(bytes.to_vec()), options)?;
     let mut vocabulary = Vocabulary::named();
-    let (log, summary) = EventLog::read(&log, &mut vocabulary, Unknown::Add).map_err(|error| error.to_string())?;
+    let (log, summary) = EventLog::read(&log, &mut vocabulary, Unknown::Add)?;
     Ok(Read { log, summary, vocabulary })
 }
 
@@ -42,10 +43,24 @@ pub fn read(name: &str, bytes: impl AsRef<[u8]>, options: &LogOptions) -> Read {
 
 /// What is said of a log that is refused.
 pub fn refuse(name: &str, bytes: impl AsRef<[u8]>, options: &LogOptions) -> String {
+    error(name, bytes, options).to_string()
+}
+
+/// Why a log is refused.
+pub fn error(name: &str, bytes: impl AsRef<[u8]>, options: &LogOptions) -> Error {
     match try_read(name, bytes.as_ref(), options) {
-        Err(said) => said,
+        Err(error) => error,
         Ok(read) => panic!("{name} was read: {:?}", read.lines()),
     }
+}
+
+/// The options that an error hints at, as `name` or `name=value`.
+pub fn hinted(error: &Error) -> Vec<String> {
+    let text = |hint: &Hint| match &hint.value {
+        Some(value) => format!("{}={value}", hint.option),
+        None => hint.option.to_string(),
+    };
+    error.hints().iter().map(text).collect()
 }
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {

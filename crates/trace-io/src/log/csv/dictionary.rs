@@ -1,4 +1,4 @@
-//! Names as bytes and their numbers, for one look-up a cell.
+//! Names as bytes and their numbers, for one look-up per cell.
 
 use rustc_hash::FxHashMap;
 

@@ -1,9 +1,9 @@
-//! Long CSV and TSV: one row an event.
+//! Long CSV and TSV: one row per event.
 //!
 //! The file is cut into chunks of whole records; workers turn chunks into numbers, each with its own memory of names;
 //! chunks are then put together in file order, where a worker's numbers are translated into those of the log. So names
 //! are numbered as they appear in the file, whatever the number of threads, and no name is looked up twice.
-//! Memory: a few chunks, the names, and 16 bytes an event.
+//! Memory: a few chunks, the names, and 16 bytes per event.
 
 mod chunks;
 pub(super) mod dialect;
@@ -24,7 +24,7 @@ use super::index::{Index, Rows};
 use super::options::{Format, LogOptions};
 use super::report::Report;
 use super::source::{LOOK, MARK, Source};
-use super::time::{TimeStyle, unreadable};
+use super::time::{TimeStyle, no_time, unreadable};
 use crate::Error;
 
 /// Bytes that a worker takes at once.
@@ -112,7 +112,7 @@ fn plan(
         }
         header.push(text.to_owned());
     }
-    let columns = Columns::find(name, &header, &options.columns)?;
+    let columns = Columns::find(name, Some(line), &header, &options.columns)?;
     if !options.no_header {
         (at, line) = (header_record.next, line + header_record.breaks + 1);
     }
@@ -143,7 +143,8 @@ fn style(
                 }
                 fields[*column].append(bytes, &mut text);
             }
-            if !text.trim_ascii().is_empty() {
+            // What stands for a missing time says nothing about the others.
+            if no_time(&text).is_none() {
                 if let Some(style) = TimeStyle::of(&text, options) {
                     return Ok(style);
                 }
@@ -153,13 +154,13 @@ fn style(
         (at, line) = (record.next, line + record.breaks + 1);
     }
     match refused {
-        Some((line, reason)) => {
-            let column = plan.columns.time[0];
-            let reason = format!("column {} ({:?}): {reason}", column + 1, plan.header[column]);
-            Err(Error::line(name, line, reason))
-        }
-        // No row has a time; each will say so.
-        None => Ok(TimeStyle::Date),
+        Some((line, fault)) => Err(rows::in_cell(plan, plan.columns.time[0], fault).on_line(name, line)),
+        // None of the rows has a time; each will say so.
+        None => Ok(match (&options.time_format, options.time_unit) {
+            (Some(format), _) => TimeStyle::Format(format.clone()),
+            (None, Some(unit)) => TimeStyle::Number(Some(unit)),
+            (None, None) => TimeStyle::Date,
+        }),
     }
 }
 
@@ -278,7 +279,7 @@ impl Merger {
         }
         self.report.skipped.count += parsed.skipped;
         match parsed.fault {
-            Some((line, reason)) => Err(Error::line(&self.name, line, reason)),
+            Some((line, fault)) => Err(fault.on_line(&self.name, line)),
             None => Ok(()),
         }
     }

@@ -6,10 +6,11 @@ use super::chunks::Chunk;
 use super::dictionary::Dictionary;
 use super::records::{Field, next_record};
 use crate::log::columns::Columns;
+use crate::log::hints::{Fault, SKIP_ROWS};
 use crate::log::index::SINGLE_CASE;
 use crate::log::options::BadRows;
 use crate::log::report::SHOWN_REASONS;
-use crate::log::time::{TimeStyle, quoted};
+use crate::log::time::{TimeStyle, empty_time, quoted};
 
 /// How every row of a file is to be read.
 pub(super) struct Plan {
@@ -35,7 +36,7 @@ pub(super) struct Parsed {
     pub(super) skipped: u64,
     pub(super) reasons: Vec<(u64, String)>,
     /// Why the file is refused.
-    pub(super) fault: Option<(u64, String)>,
+    pub(super) fault: Option<(u64, Fault)>,
 }
 
 /// Rows that are looked up together. Look-ups in a large table mostly wait for memory; a row of them waits once.
@@ -57,7 +58,7 @@ struct Pending<'b> {
     event: Cow<'b, [u8]>,
     time: Option<f64>,
     /// Why it is a bad row.
-    fault: Option<String>,
+    fault: Option<Fault>,
 }
 
 impl Worker {
@@ -82,7 +83,7 @@ impl Worker {
                 let lines = memchr::memchr_iter(b'\n', &bytes[at..quote]).count() as u64;
                 let column = quote - memchr::memrchr(b'\n', &bytes[..quote]).map_or(0, |end| end + 1) + 1;
                 let reason = format!("column {column}: a quote opens here that nothing closes");
-                parsed.fault.get_or_insert((line + lines, reason));
+                parsed.fault.get_or_insert((line + lines, Fault::new(reason)));
                 break;
             }
             if !record.blank {
@@ -108,7 +109,7 @@ impl Worker {
         let nothing = Cow::Borrowed(&[][..]);
         let mut row = Pending { line, case: nothing.clone(), event: nothing, time: None, fault: None };
         if count != plan.header.len() {
-            row.fault = Some(format!("{count} fields, but the header has {}", plan.header.len()));
+            row.fault = Some(Fault::new(format!("{count} fields, but the header has {}", plan.header.len())));
             return row;
         }
         row.case = match plan.columns.case.as_slice() {
@@ -125,12 +126,12 @@ impl Worker {
                 }
             };
             let time = match text.trim_ascii() {
-                [] => Err("is empty; expected a time".to_owned()),
+                [] => Err(empty_time()),
                 text => style.parse(text),
             };
             match time {
                 Ok(time) => row.time = Some(time),
-                Err(reason) => row.fault = Some(cell(plan, plan.columns.time[0], &reason)),
+                Err(fault) => row.fault = Some(in_cell(plan, plan.columns.time[0], fault)),
             }
         }
         row
@@ -144,30 +145,30 @@ impl Worker {
                 continue;
             }
             let line = row.line;
-            if let Err(reason) = self.name(plan, row, parsed) {
+            if let Err(fault) = self.name(plan, row, parsed) {
                 if plan.bad_rows == BadRows::Refuse {
-                    parsed.fault = Some((line, reason));
+                    parsed.fault = Some((line, fault.hint(SKIP_ROWS)));
                     continue;
                 }
                 parsed.skipped += 1;
                 if parsed.reasons.len() < SHOWN_REASONS {
-                    parsed.reasons.push((line, reason));
+                    parsed.reasons.push((line, fault.reason));
                 }
             }
         }
     }
 
     /// Adds a row, unless anything is wrong with it.
-    fn name(&mut self, plan: &Plan, row: Pending<'_>, parsed: &mut Parsed) -> Result<(), String> {
-        if let Some(reason) = row.fault {
-            return Err(reason);
+    fn name(&mut self, plan: &Plan, row: Pending<'_>, parsed: &mut Parsed) -> Result<(), Fault> {
+        if let Some(fault) = row.fault {
+            return Err(fault);
         }
         // Both names are checked before either is noted.
         let event = self.events.get(&row.event);
         let case = self.cases.get(&row.case);
         let check = |columns: &[usize], number: Option<u32>, text: &[u8]| match number {
             Some(_) => Ok(String::new()),
-            None => name(text).map_err(|reason| cell(plan, columns.first().copied().unwrap_or(0), &reason)),
+            None => name(text).map_err(|fault| in_cell(plan, columns.first().copied().unwrap_or(0), fault)),
         };
         let new_event = check(&plan.columns.event, event, &row.event)?;
         let new_case = check(&plan.columns.case, case, &row.case)?;
@@ -209,26 +210,27 @@ fn joined<'b>(columns: &[usize], fields: &[Field], bytes: &'b [u8], sign: u8) ->
 }
 
 /// A name must be text.
-fn name(text: &[u8]) -> Result<String, String> {
+fn name(text: &[u8]) -> Result<String, Fault> {
     if text.trim_ascii().is_empty() {
-        return Err("is empty; expected a name".to_owned());
+        return Err(Fault::new("is empty; expected a name"));
     }
     if let Some(at) = memchr::memchr(0, text) {
-        return Err(format!("holds a NUL byte, at byte {}; expected text", at + 1));
+        return Err(Fault::new(format!("holds a NUL byte, at byte {}; expected text", at + 1)));
     }
     String::from_utf8(text.to_vec()).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        format!(
+        Fault::new(format!(
             "not UTF-8 text from byte {} on (0x{:02x}) in {}; is the file in another encoding, such as Latin-1? \
              (iconv converts it)",
             at + 1,
             text.get(at).copied().unwrap_or_default(),
             quoted(text)
-        )
+        ))
     })
 }
 
-fn cell(plan: &Plan, column: usize, reason: &str) -> String {
+/// Says which column a fault is in.
+pub(super) fn in_cell(plan: &Plan, column: usize, fault: Fault) -> Fault {
     let name = plan.header.get(column).map_or("", String::as_str);
-    format!("column {} ({:?}): {reason}", column + 1, crate::log::shorten(name))
+    fault.at(format_args!("column {} ({:?})", column + 1, crate::log::shorten(name)))
 }
