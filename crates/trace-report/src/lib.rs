@@ -22,6 +22,7 @@
 //! assert!(page.starts_with(b"<!doctype html>"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod column;
 pub mod figure;
@@ -31,5 +32,6 @@ mod names;
 mod population;
 mod report;
 mod sequence;
+pub mod shorten;
 
 pub use report::{DEFAULT_SEQUENCES, Report, ReportOptions, Total};

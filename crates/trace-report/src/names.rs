@@ -2,7 +2,6 @@
 
 use rustc_hash::FxHashMap;
 use trace_core::EventName;
-use trace_io::Name;
 
 /// Names by number of first appearance. A number and its decimal text are two names, as they are in results.
 #[derive(Debug, Default)]
@@ -13,13 +12,13 @@ pub(crate) struct Names {
 
 impl Names {
     /// The number of a name.
-    pub(crate) fn number(&mut self, name: &Name) -> u32 {
-        if let Some(number) = self.numbers.get(&name.0) {
+    pub(crate) fn number(&mut self, name: &EventName) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
             return *number;
         }
         let number = self.texts.len() as u32;
-        self.numbers.insert(name.0.clone(), number);
-        self.texts.push(name.0.to_string());
+        self.numbers.insert(name.clone(), number);
+        self.texts.push(name.to_string());
         number
     }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use serde::Serialize;
-use trace_core::{EventName, PopulationGraph, PopulationRule};
-use trace_io::Name;
-use trace_io::population::{PopulationFile, add_result};
-use trace_io::result::{ResultLine, ResultModel, ResultSettings};
+use trace_core::{EventName, Lag, PopulationGraph, PopulationPair, PopulationRule, Position};
+use trace_io::population::{Population, add_result};
+use trace_io::result::{ResultLine, ResultModel, RunSettings};
 
 use crate::column::Column;
 use crate::layout::{Connection, Layout};
@@ -37,43 +36,20 @@ pub(crate) struct PagePopulation {
     kept_count: Column,
     mean_strength: Column,
     mean_log_ratio: Column,
-    lags: Vec<BTreeMap<u32, u64>>,
+    lags: Vec<BTreeMap<Lag, u64>>,
     layout: PageLayout,
 }
 
-/// One type pair, whatever it came from.
-struct Pair {
-    cause: u32,
-    effect: u32,
-    score: f64,
-    sequences: u64,
-    opportunities: u64,
-    kept_count: u64,
-    mean_strength: f64,
-    mean_log_ratio: f64,
-    lags: BTreeMap<u32, u64>,
-    kept: bool,
-}
+/// A type pair with its types as numbers of [`Names`].
+type Pair = PopulationPair<u32>;
 
 impl PagePopulation {
     /// The graph of a population file.
-    pub(crate) fn from_file(file: &PopulationFile, names: &mut Names) -> Self {
+    pub(crate) fn from_file(file: &Population, names: &mut Names) -> Self {
         let rule = PopulationRule::default();
-        let possible = |edge: &&trace_io::population::PopulationEdge| {
-            edge.kept || (edge.score > 0.0 && edge.opportunities >= rule.least)
-        };
-        let pairs = file.edges.iter().filter(possible).map(|edge| Pair {
-            cause: names.number(&edge.cause),
-            effect: names.number(&edge.effect),
-            score: edge.score,
-            sequences: edge.sequences,
-            opportunities: edge.opportunities,
-            kept_count: edge.kept_count,
-            mean_strength: edge.mean_strength,
-            mean_log_ratio: edge.mean_log_ratio,
-            lags: edge.lags.clone(),
-            kept: edge.kept,
-        });
+        let possible =
+            |pair: &&PopulationPair<EventName>| pair.kept || (pair.score > 0.0 && pair.opportunities >= rule.least);
+        let pairs = file.pairs.iter().filter(possible).map(|pair| pair.clone().renamed(|name| names.number(&name)));
         let pairs = pairs.collect();
         Self::new(true, file.sequences, pairs, names)
     }
@@ -127,9 +103,8 @@ fn layout(pairs: &[Pair], names: &Names) -> PageLayout {
 /// The population of results that come without a population file.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    sequences: u64,
     /// Edges that were kept, by types.
-    kept: BTreeMap<(EventName, EventName), KeptPair>,
+    kept: PopulationGraph<EventName>,
     /// All tested pairs, as long as all results hold theirs, with ratios of probabilities, and were made alike.
     scored: Scored,
 }
@@ -138,34 +113,18 @@ pub(crate) struct Merged {
 enum Scored {
     #[default]
     Nothing,
-    Graph(Box<(PopulationGraph<EventName>, ResultSettings, ResultModel)>),
+    Graph(Box<(PopulationGraph<EventName>, RunSettings, ResultModel)>),
     Impossible,
-}
-
-#[derive(Debug, Default)]
-struct KeptPair {
-    sequences: u64,
-    count: u64,
-    strength: f64,
-    log_ratio: f64,
-    lags: BTreeMap<u32, u64>,
 }
 
 impl Merged {
     /// Adds a result.
     pub(crate) fn add(&mut self, line: &ResultLine) {
-        self.sequences += 1;
-        let name = |position: u32| line.events[position as usize].0.clone();
-        let mut seen = FxHashSet::default();
-        for edge in line.edges.iter().filter(|edge| edge.is_kept()) {
-            let types = (name(edge.cause), name(edge.effect));
-            let pair = self.kept.entry(types.clone()).or_default();
-            pair.count += 1;
-            pair.strength += edge.strength;
-            pair.log_ratio += edge.log_ratio;
-            *pair.lags.entry(edge.lag).or_default() += 1;
-            pair.sequences += u64::from(seen.insert(types));
-        }
+        let name = |position: Position| line.events[position.index()].clone();
+        self.kept.add_sequence(
+            line.edges()
+                .map(|edge| ((name(edge.cause), name(edge.effect)), edge.strength, edge.log_ratio, edge.lag, true)),
+        );
         if matches!(self.scored, Scored::Nothing) {
             let start = (PopulationGraph::default(), line.settings.clone(), line.model.clone());
             self.scored = Scored::Graph(Box::new(start));
@@ -177,7 +136,7 @@ impl Merged {
                     && known.1 == line.settings
                     && known.2 == line.model =>
             {
-                add_result(&mut known.0, line, |position| line.events[position].0.clone());
+                add_result(&mut known.0, line, |position| line.events[position].clone());
             }
             _ => self.scored = Scored::Impossible,
         }
@@ -185,26 +144,19 @@ impl Merged {
 
     /// The graph, unless there is nothing to merge.
     pub(crate) fn finish(self, names: &mut Names) -> Option<PagePopulation> {
-        if self.sequences < 2 {
+        if self.kept.sequences < 2 {
             return None;
         }
         if let Scored::Graph(known) = &self.scored {
-            let file = PopulationFile::new(&known.0, &known.1, &known.2);
+            let file = Population::new(&known.0, &known.1, &known.2);
             return Some(PagePopulation::from_file(&file, names));
         }
-        let pairs = self.kept.into_iter().map(|((cause, effect), pair)| Pair {
-            cause: names.number(&Name(cause)),
-            effect: names.number(&Name(effect)),
-            score: pair.sequences as f64,
-            sequences: pair.sequences,
-            opportunities: 0,
-            kept_count: pair.count,
-            mean_strength: pair.strength / pair.count as f64,
-            mean_log_ratio: pair.log_ratio / pair.count as f64,
-            lags: pair.lags,
-            kept: true,
+        // Without the pairs that were not kept there is no score, and opportunities are unknown.
+        let pairs = self.kept.decided(&PopulationRule::default()).into_iter().map(|pair| {
+            let pair = pair.renamed(|name| names.number(&name));
+            Pair { score: pair.sequences as f64, opportunities: 0, kept: true, ..pair }
         });
         let pairs = pairs.collect();
-        Some(PagePopulation::new(false, self.sequences, pairs, names))
+        Some(PagePopulation::new(false, self.kept.sequences, pairs, names))
     }
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use trace_io::population::PopulationFile;
-use trace_io::result::{ResultLine, ResultModel, ResultSettings};
+use trace_io::population::Population;
+use trace_io::result::{ResultLine, ResultModel, RunSettings};
 
 use crate::html;
 use crate::names::Names;
@@ -32,7 +32,7 @@ pub struct ReportOptions {
 pub struct Report {
     options: ReportOptions,
     names: Names,
-    settings: Vec<ResultSettings>,
+    settings: Vec<RunSettings>,
     models: Vec<ResultModel>,
     sequences: Vec<PageSequence>,
     pairs: usize,
@@ -60,7 +60,7 @@ struct PageData<'d> {
     title: &'d str,
     software: &'static str,
     names: &'d [String],
-    settings: &'d [ResultSettings],
+    settings: &'d [RunSettings],
     models: &'d [ResultModel],
     total: Total,
     sequences: &'d [PageSequence],
@@ -77,14 +77,14 @@ impl Report {
     pub fn add(&mut self, line: &ResultLine) {
         self.total.sequences += 1;
         self.total.events += line.events.len();
-        self.total.edges += line.edges.iter().filter(|edge| edge.is_kept()).count();
+        self.total.edges += line.edges().count();
         if self.population.is_none() {
             self.merged.add(line);
         }
         if self.holds(line) {
             let settings = index_of(&mut self.settings, &line.settings);
             let model = index_of(&mut self.models, &line.model);
-            self.pairs += line.edges.len();
+            self.pairs += line.pairs.len();
             self.sequences.push(PageSequence::new(line, settings, model, &mut self.names));
         } else {
             self.total.left_out += 1;
@@ -99,14 +99,14 @@ impl Report {
         match self.options.max_sequences {
             Some(most) => self.sequences.len() < most,
             None => {
-                let fits = self.pairs + line.edges.len() <= DEFAULT_PAIRS || self.sequences.is_empty();
+                let fits = self.pairs + line.pairs.len() <= DEFAULT_PAIRS || self.sequences.is_empty();
                 self.sequences.len() < DEFAULT_SEQUENCES && fits
             }
         }
     }
 
     /// Takes the population graph from a file instead of merging results; to be called before any is added.
-    pub fn population(&mut self, file: &PopulationFile) {
+    pub fn population(&mut self, file: &Population) {
         self.population = Some(PagePopulation::from_file(file, &mut self.names));
         index_of(&mut self.settings, &file.settings);
         index_of(&mut self.models, &file.model);

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use trace_core::Position;
 use trace_io::result::ResultLine;
 
 use crate::column::Column;
@@ -47,10 +48,9 @@ struct PagePairs {
 impl PageSequence {
     pub(crate) fn new(line: &ResultLine, settings: usize, model: usize, names: &mut Names) -> Self {
         let events: Vec<u32> = line.events.iter().map(|name| names.number(name)).collect();
-        let edges = &line.edges;
-        let flags = edges.iter().map(|edge| {
-            u32::from(edge.is_kept()) | u32::from(edge.tied) << 1 | u32::from(edge.knowledge.is_some()) << 2
-        });
+        let pairs = &line.pairs;
+        let flags =
+            pairs.iter().map(|pair| u32::from(pair.kept) | u32::from(pair.tied) << 1 | u32::from(pair.required) << 2);
         Self {
             id: line.id.clone(),
             settings,
@@ -58,21 +58,21 @@ impl PageSequence {
             times: line.times.as_ref().map(|times| Column::exact(times.iter().copied())),
             skipped: line.skipped.len(),
             excluded: line.excluded.len(),
-            kept: edges.iter().filter(|edge| edge.is_kept()).count(),
+            kept: line.edges().count(),
             all_pairs: line.has_all_pairs(),
-            self_loops: line.summary.iter().any(|edge| edge.cause == edge.effect),
+            self_loops: line.has_self_loops(),
             layout: layout(line, &events, names),
             events: Column::counts(events),
             pairs: PagePairs {
-                count: edges.len(),
-                cause: Column::counts(edges.iter().map(|edge| edge.cause)),
-                lag: Column::counts(edges.iter().map(|edge| edge.lag)),
-                strength: Column::exact(edges.iter().map(|edge| edge.strength)),
-                std_error: Column::shown(edges.iter().map(|edge| edge.std_error)),
-                particles: Column::counts(edges.iter().map(|edge| edge.particles)),
-                log_ratio: Column::shown(edges.iter().map(|edge| edge.log_ratio)),
-                probability: Column::shown(edges.iter().map(|edge| edge.probability)),
-                probability_replaced: Column::shown(edges.iter().map(|edge| edge.probability_replaced)),
+                count: pairs.len(),
+                cause: Column::counts(pairs.iter().map(|pair| pair.cause.0)),
+                lag: Column::counts(pairs.iter().map(|pair| pair.lag.0)),
+                strength: Column::exact(pairs.iter().map(|pair| pair.strength)),
+                std_error: Column::shown(pairs.iter().map(|pair| pair.std_error)),
+                particles: Column::counts(pairs.iter().map(|pair| pair.particles)),
+                log_ratio: Column::shown(pairs.iter().map(|pair| pair.log_ratio)),
+                probability: Column::shown(pairs.iter().map(|pair| pair.probability)),
+                probability_replaced: Column::shown(pairs.iter().map(|pair| pair.probability_replaced)),
                 flags: Column::counts(flags),
             },
         }
@@ -84,18 +84,18 @@ fn layout(line: &ResultLine, events: &[u32], names: &Names) -> PageLayout {
     let mut types = Vec::new();
     let mut places: FxHashMap<u32, usize> = FxHashMap::default();
     let mut strongest: FxHashMap<(usize, usize), (f64, bool)> = FxHashMap::default();
-    for edge in &line.edges {
-        let mut place = |position: u32| {
-            let kind = events[position as usize];
+    for pair in &line.pairs {
+        let mut place = |position: Position| {
+            let kind = events[position.index()];
             *places.entry(kind).or_insert_with(|| {
                 types.push(kind);
                 types.len() - 1
             })
         };
-        let pair = (place(edge.cause), place(edge.effect));
-        let known = strongest.entry(pair).or_insert((f64::NEG_INFINITY, false));
-        known.0 = known.0.max(edge.strength);
-        known.1 |= edge.is_kept();
+        let types = (place(pair.cause), place(pair.effect));
+        let known = strongest.entry(types).or_insert((f64::NEG_INFINITY, false));
+        known.0 = known.0.max(pair.strength);
+        known.1 |= pair.kept;
     }
     let mut pairs: Vec<_> = strongest.into_iter().collect();
     pairs.sort_by_key(|pair| pair.0); // the map has no order of its own

@@ -10,7 +10,8 @@ use std::time::Instant;
 use serde_json::json;
 use support::browser::Browser;
 use support::sample::{long, report, result, vehicle};
-use trace_io::result::{KnownEdge, ResultEdge, ResultLine};
+use trace_core::{Pair, Position};
+use trace_io::result::ResultLine;
 
 /// The pairs that elements stand for, by their numbers in the result.
 fn pairs(page: &mut Browser, selector: &str) -> BTreeSet<usize> {
@@ -18,8 +19,8 @@ fn pairs(page: &mut Browser, selector: &str) -> BTreeSet<usize> {
     serde_json::from_value(page.value(&numbers)).unwrap()
 }
 
-fn numbers_of(line: &ResultLine, wanted: impl Fn(&ResultEdge) -> bool) -> BTreeSet<usize> {
-    line.edges.iter().enumerate().filter(|(_, edge)| wanted(edge)).map(|(number, _)| number).collect()
+fn numbers_of(line: &ResultLine, wanted: impl Fn(&Pair) -> bool) -> BTreeSet<usize> {
+    line.pairs.iter().enumerate().filter(|(_, edge)| wanted(edge)).map(|(number, _)| number).collect()
 }
 
 #[test]
@@ -27,14 +28,14 @@ fn the_slider_keeps_what_the_command_line_keeps() {
     let line = vehicle("one", 3);
     let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1440, 1000) else { return };
     page.picture("sequence");
-    assert_eq!(page.count(".arc[data-pair]"), line.edges.iter().filter(|edge| edge.is_kept()).count());
+    assert_eq!(page.count(".arc[data-pair]"), line.edges().count());
     page.enter("#threshold-number", "0");
     page.enter("#graph .limit input", "2000");
     for threshold in [0.3, 0.0, 0.01, 0.0137, 0.05, 2.0, 0.1] {
         page.enter("#threshold-number", &threshold.to_string());
         let mut moved = line.clone();
-        moved.move_threshold(threshold).unwrap();
-        assert_eq!(pairs(&mut page, ".arc[data-pair]"), numbers_of(&moved, ResultEdge::is_kept), "at {threshold}");
+        assert!(moved.move_threshold(threshold));
+        assert_eq!(pairs(&mut page, ".arc[data-pair]"), numbers_of(&moved, |pair| pair.kept), "at {threshold}");
         assert_eq!(page.count("#graph .link"), moved.summary.len(), "type graph at {threshold}");
     }
     // The slider itself, with the keyboard: the number it shows is the number that decides.
@@ -44,8 +45,8 @@ fn the_slider_keeps_what_the_command_line_keeps() {
         let shown: f64 =
             page.value("document.querySelector('#threshold-number').value").as_str().unwrap().parse().unwrap();
         let mut moved = line.clone();
-        moved.move_threshold(shown).unwrap();
-        assert_eq!(pairs(&mut page, ".arc[data-pair]"), numbers_of(&moved, ResultEdge::is_kept), "at {shown}");
+        assert!(moved.move_threshold(shown));
+        assert_eq!(pairs(&mut page, ".arc[data-pair]"), numbers_of(&moved, |pair| pair.kept), "at {shown}");
     }
     page.check_quiet();
 }
@@ -53,33 +54,30 @@ fn the_slider_keeps_what_the_command_line_keeps() {
 #[test]
 fn without_all_pairs_the_threshold_only_rises() {
     let mut line = vehicle("one", 4);
-    line.edges.retain(ResultEdge::is_kept);
-    for edge in &mut line.edges {
-        edge.kept = None;
-    }
-    // Also: an edge that prior knowledge requires, pairs that it excludes, and a model that has learnt little.
-    line.edges[0].knowledge = Some(KnownEdge::Required);
-    line.edges[0].strength = 0.06;
-    line.excluded = vec![(0, 3), (1, 4)];
+    line.pairs.retain(|pair| pair.kept);
+    // Also: an edge that prior knowledge requires, pairs that it excludes, and a model that has learned little.
+    line.pairs[0].required = true;
+    line.pairs[0].strength = 0.06;
+    line.excluded = [(0, 3), (1, 4)].map(|(cause, effect)| (Position(cause), Position(effect))).to_vec();
     line.model.held_out_loss = Some(4.08);
     let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1200, 900) else { return };
     assert!(page.text("#controls").contains("it can only rise"));
     assert!(page.text("#timeline-note").contains("2 pairs not tested by prior knowledge"));
     assert_eq!(page.text("#fitness .badge.poor"), "Hardly better than frequencies");
     page.enter("#threshold-number", "0.001");
-    assert_eq!(page.count(".arc[data-pair]"), line.edges.len());
+    assert_eq!(page.count(".arc[data-pair]"), line.pairs.len());
     page.enter("#threshold-number", "0.2");
-    let above = line.edges.iter().filter(|edge| edge.strength > 0.2).count();
+    let above = line.pairs.iter().filter(|edge| edge.strength > 0.2).count();
     assert_eq!(page.count(".arc[data-pair]"), above + 1, "the required edge stays");
     assert_eq!(page.text("#table tr[data-pair='0'] .tags"), "required");
     page.check_quiet();
 }
 
 /// All promoting paths to an event, by brute force, as lists of edges from the root on.
-fn paths(line: &ResultLine, event: u32) -> Vec<Vec<&ResultEdge>> {
-    let promoting = |edge: &&ResultEdge| edge.is_kept() && edge.log_ratio > 0.0 && edge.effect == event;
+fn paths(line: &ResultLine, event: Position) -> Vec<Vec<&Pair>> {
+    let promoting = |edge: &&Pair| edge.kept && edge.log_ratio > 0.0 && edge.effect == event;
     let mut all = Vec::new();
-    for edge in line.edges.iter().filter(promoting) {
+    for edge in line.pairs.iter().filter(promoting) {
         all.push(vec![edge]);
         for mut path in paths(line, edge.cause) {
             path.push(edge);
@@ -90,14 +88,14 @@ fn paths(line: &ResultLine, event: u32) -> Vec<Vec<&ResultEdge>> {
 }
 
 /// The chains of an event's roots by the rule of the report, best first.
-fn chains(line: &ResultLine, event: u32) -> Vec<Vec<(u32, u32)>> {
+fn chains(line: &ResultLine, event: Position) -> Vec<Vec<(Position, Position)>> {
     let promoted =
-        |position| line.edges.iter().any(|edge| edge.is_kept() && edge.log_ratio > 0.0 && edge.effect == position);
-    let weakest = |path: &[&ResultEdge]| path.iter().map(|edge| edge.strength).fold(f64::INFINITY, f64::min);
-    let mut best: Vec<Vec<&ResultEdge>> = Vec::new();
+        |position| line.pairs.iter().any(|edge| edge.kept && edge.log_ratio > 0.0 && edge.effect == position);
+    let weakest = |path: &[&Pair]| path.iter().map(|edge| edge.strength).fold(f64::INFINITY, f64::min);
+    let mut best: Vec<Vec<&Pair>> = Vec::new();
     let mut all: Vec<_> = paths(line, event).into_iter().filter(|path| !promoted(path[0].cause)).collect();
     all.sort_by(|a, b| {
-        let steps = |path: &[&ResultEdge]| path.iter().map(|edge| edge.effect).collect::<Vec<_>>();
+        let steps = |path: &[&Pair]| path.iter().map(|edge| edge.effect).collect::<Vec<_>>();
         weakest(b).total_cmp(&weakest(a)).then(a.len().cmp(&b.len())).then(steps(a).cmp(&steps(b)))
     });
     for path in all {
@@ -105,8 +103,8 @@ fn chains(line: &ResultLine, event: u32) -> Vec<Vec<(u32, u32)>> {
             best.push(path);
         }
     }
-    let direct = |root: u32| {
-        let edge = line.edges.iter().find(|edge| edge.is_kept() && edge.cause == root && edge.effect == event);
+    let direct = |root: Position| {
+        let edge = line.pairs.iter().find(|edge| edge.kept && edge.cause == root && edge.effect == event);
         edge.filter(|edge| edge.log_ratio > 0.0).map_or(0.0, |edge| edge.strength)
     };
     best.sort_by(|a, b| {
@@ -121,13 +119,12 @@ fn clicking_an_event_lights_its_causes_effects_and_chains() {
     let line = vehicle("one", 5);
     let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1500, 1000) else { return };
     let mut with_chain = 0;
-    for event in [0u32, 7, 15, 22, 29] {
+    for event in [0, 7, 15, 22, 29].map(Position) {
         page.click(&format!("[data-event='{event}'] circle"));
         let chains = chains(&line, event);
-        let chained: BTreeSet<(u32, u32)> = chains.iter().flatten().copied().collect();
+        let chained: BTreeSet<(Position, Position)> = chains.iter().flatten().copied().collect();
         let lit = numbers_of(&line, |edge| {
-            edge.is_kept()
-                && (edge.cause == event || edge.effect == event || chained.contains(&(edge.cause, edge.effect)))
+            edge.kept && (edge.cause == event || edge.effect == event || chained.contains(&(edge.cause, edge.effect)))
         });
         assert_eq!(pairs(&mut page, ".arc.lit"), lit, "event {event}");
         let on_chain = numbers_of(&line, |edge| chained.contains(&(edge.cause, edge.effect)));
@@ -135,10 +132,10 @@ fn clicking_an_event_lights_its_causes_effects_and_chains() {
         // The panel names the same roots in the same order, the first ones without asking for more.
         let roots = page
             .value("[...document.querySelectorAll('#panel .chain .root .place')].map((e) => Number(e.textContent))");
-        let expected: Vec<u32> = chains.iter().take(4).map(|chain| chain[0].0).collect();
+        let expected: Vec<u32> = chains.iter().take(4).map(|chain| chain[0].0.0).collect();
         assert_eq!(roots, json!(expected), "event {event}");
         with_chain += usize::from(!chains.is_empty());
-        if event == 22 {
+        if event == Position(22) {
             page.picture("chosen");
         }
     }
@@ -168,7 +165,7 @@ fn hostile_names_come_through_unharmed_and_unexecuted() {
     let long = "x🚗".repeat(2500);
     let events: Vec<String> = HOSTILE.iter().map(|name| (*name).to_owned()).chain([long]).collect();
     let mut line = result("</script><svg onload=alert(1)>", &events, 3, 8);
-    line.move_threshold(0.0).unwrap();
+    assert!(line.move_threshold(0.0));
     let mut other = line.clone();
     other.id = "constructor".to_owned();
     let Some(mut page) = Browser::open(report(&[line, other]), 1300, 900) else { return };
@@ -196,7 +193,7 @@ fn hostile_names_come_through_unharmed_and_unexecuted() {
 #[test]
 fn a_thousand_events_can_be_read_and_travelled() {
     let line = long("long", 1000, 120, 11);
-    let kept = line.edges.iter().filter(|edge| edge.is_kept()).count();
+    let kept = line.edges().count();
     let start = Instant::now();
     let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1440, 1000) else { return };
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
@@ -269,7 +266,7 @@ fn the_population_leads_to_single_sequences() {
     page.type_text("vehicle 7");
     page.press("Enter");
     assert_eq!(page.text("#picker"), "vehicle 7");
-    assert_eq!(page.count(".arc[data-pair]"), lines[7].edges.iter().filter(|edge| edge.is_kept()).count());
+    assert_eq!(page.count(".arc[data-pair]"), lines[7].edges().count());
     page.check_quiet();
 }
 
@@ -290,7 +287,7 @@ fn the_keyboard_is_enough() {
     page.press("/");
     assert_eq!(page.value("document.activeElement.id"), json!("search"));
     page.type_text("misfire");
-    let found = line.events.iter().filter(|name| name.0.to_string().contains("isfire")).count();
+    let found = line.events.iter().filter(|name| name.to_string().contains("isfire")).count();
     assert_eq!(page.count(".node.match"), found);
     page.press("Enter");
     page.press("Escape"); // the choice
@@ -333,8 +330,7 @@ fn the_keyboard_is_enough() {
 fn filters_hide_and_themes_change() {
     let line = vehicle("one", 6);
     let Some(mut page) = Browser::open(report(std::slice::from_ref(&line)), 1300, 900) else { return };
-    let shown =
-        |wanted: &dyn Fn(&ResultEdge) -> bool| line.edges.iter().filter(|edge| edge.is_kept() && wanted(edge)).count();
+    let shown = |wanted: &dyn Fn(&Pair) -> bool| line.pairs.iter().filter(|edge| edge.kept && wanted(edge)).count();
     page.enter("#least", "0.2");
     assert_eq!(page.count(".arc[data-pair]"), shown(&|edge| edge.strength >= 0.2));
     page.enter("#least", "0");
@@ -346,7 +342,7 @@ fn filters_hide_and_themes_change() {
     page.value(&choose("lag-from", "2"));
     page.value(&choose("effect", "despite"));
     page.settle();
-    assert_eq!(page.count(".arc[data-pair]"), shown(&|edge| edge.lag >= 2 && edge.log_ratio < 0.0));
+    assert_eq!(page.count(".arc[data-pair]"), shown(&|edge| edge.lag.0 >= 2 && edge.log_ratio < 0.0));
     let paper = "getComputedStyle(document.body).backgroundColor";
     page.click("#theme");
     let light = page.value(paper);

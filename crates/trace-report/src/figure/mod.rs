@@ -12,8 +12,8 @@ mod types;
 pub use raster::{Error, png};
 use rustc_hash::FxHashMap;
 pub use timeline::timeline;
-use trace_core::EventName;
-use trace_io::population::PopulationFile;
+use trace_core::{EventName, Position};
+use trace_io::population::Population;
 use trace_io::result::ResultLine;
 
 /// Ink for edges that promote their effect.
@@ -34,20 +34,19 @@ const fn ink(log_ratio: f64) -> (&'static str, Option<&'static str>) {
 pub fn summary(line: &ResultLine) -> String {
     // The summary has no sign; it is that of the edges it gathers.
     let mut signs: FxHashMap<(&EventName, &EventName), f64> = FxHashMap::default();
-    for edge in line.edges.iter().filter(|edge| edge.is_kept()) {
-        let name = |position: u32| &line.events[position as usize].0;
+    for edge in line.edges() {
+        let name = |position: Position| &line.events[position.index()];
         *signs.entry((name(edge.cause), name(edge.effect))).or_default() += edge.log_ratio;
     }
     let edges = line.summary.iter().map(|edge| {
-        let sign = signs.get(&(&edge.cause.0, &edge.effect.0)).copied().unwrap_or(0.0);
-        (&edge.cause.0, &edge.effect.0, edge.strength, sign)
+        let sign = signs.get(&(&edge.cause, &edge.effect)).copied().unwrap_or(0.0);
+        (&edge.cause, &edge.effect, edge.strength, sign)
     });
     types::draw(&format!("Type graph of {}", line.id), edges)
 }
 
 /// The population graph: type pairs that the rule keeps.
-pub fn population(file: &PopulationFile) -> String {
-    let kept = file.edges.iter().filter(|edge| edge.kept);
-    let edges = kept.map(|edge| (&edge.cause.0, &edge.effect.0, edge.score, edge.mean_log_ratio));
+pub fn population(file: &Population) -> String {
+    let edges = file.edges().map(|edge| (&edge.cause, &edge.effect, edge.score, edge.mean_log_ratio));
     types::draw(&format!("Population graph of {} sequences", file.sequences), edges)
 }

@@ -93,12 +93,3 @@ fn escaped(text: &str) -> String {
     }
     out
 }
-
-/// The first characters of a name.
-pub(super) fn shortened(name: &str, most: usize) -> String {
-    if name.chars().nth(most).is_none() {
-        return name.to_owned();
-    }
-    let start: String = name.chars().take(most - 1).collect();
-    format!("{}…", start.trim_end())
-}

@@ -2,8 +2,9 @@
 
 use trace_io::result::ResultLine;
 
-use super::svg::{Stroke, Svg, shortened};
+use super::svg::{Stroke, Svg};
 use super::{LINE, PROMOTING, ink};
+use crate::shorten::distinct;
 
 const ARC_HEIGHT: f64 = 190.0;
 const LABEL: usize = 24;
@@ -12,17 +13,17 @@ const LETTER: f64 = 6.6;
 
 /// Draws the edges of a result that were kept.
 pub fn timeline(line: &ResultLine) -> String {
-    let kept: Vec<_> = line.edges.iter().filter(|edge| edge.is_kept()).collect();
+    let kept: Vec<_> = line.edges().collect();
     let length = line.events.len();
-    let names: Vec<String> = line.events.iter().map(|name| name.0.to_string()).collect();
-    let labels: Vec<String> = names.iter().map(|name| shortened(name, LABEL)).collect();
+    let names: Vec<String> = line.events.iter().map(ToString::to_string).collect();
+    let labels = distinct(&names, LABEL);
     let longest = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0) as f64 * LETTER;
     let step = (1100.0 / length.max(1) as f64).clamp(18.0, 64.0);
     let level = longest + 6.0 < step;
     let slant = 42f64.to_radians();
     let left = if level { 36.0 } else { 24.0 + longest * slant.cos() };
     let x = |position: u32| left + f64::from(position) * step;
-    let lags = kept.iter().map(|edge| edge.lag).max().unwrap_or(1);
+    let lags = kept.iter().map(|edge| edge.lag.0).max().unwrap_or(1);
     let tallest = (24.0 + 0.6 * step * f64::from(lags)).min(ARC_HEIGHT);
     let base = tallest + 24.0;
 
@@ -33,26 +34,24 @@ pub fn timeline(line: &ResultLine) -> String {
     let mut by_strength = kept.clone();
     by_strength.sort_by(|a, b| a.strength.total_cmp(&b.strength)); // strong ones on top
     for edge in by_strength {
-        let (from, to) = (x(edge.cause), x(edge.effect));
-        let share = (f64::from(edge.lag) / f64::from(lags)).powf(0.85);
+        let (from, to) = (x(edge.cause.0), x(edge.effect.0));
+        let share = (f64::from(edge.lag.0) / f64::from(lags)).powf(0.85);
         let top = base - (14.0 + (tallest - 14.0) * share) * 4.0 / 3.0;
         let (ink, dashes) = ink(edge.log_ratio);
         let opacity = 0.34 + 0.6 * (edge.strength / 0.8).sqrt().min(1.0);
         let width = 1.0 + 3.2 * (edge.strength / 1.5).sqrt().min(1.2);
         let foot = base - 6.0;
         let tied = if edge.tied { ", tied" } else { "" };
-        let title = format!(
-            "{} → {}: {:.3} nats{tied}",
-            names[edge.cause as usize], names[edge.effect as usize], edge.strength
-        );
+        let title =
+            format!("{} → {}: {:.3} nats{tied}", names[edge.cause.index()], names[edge.effect.index()], edge.strength);
         let path = format!("M{from:.1} {foot}C{from:.1} {top:.1} {to:.1} {top:.1} {to:.1} {:.1}", foot - 3.0);
         svg.path(&path, &Stroke { ink, width, opacity, dashes }, &title);
         svg.head(to, foot, 90.0, ink, opacity);
     }
     let mut touched = vec![(false, false); length];
     for edge in &kept {
-        touched[edge.cause as usize].1 = true;
-        touched[edge.effect as usize].0 = true;
+        touched[edge.cause.index()].1 = true;
+        touched[edge.effect.index()].0 = true;
     }
     for (position, label) in labels.iter().enumerate() {
         let at = x(position as u32);

@@ -4,8 +4,9 @@ use rustc_hash::FxHashMap;
 use trace_core::EventName;
 
 use super::ink;
-use super::svg::{Stroke, Svg, shortened};
+use super::svg::{Stroke, Svg};
 use crate::layout::{Connection, Layout, NODE_HEIGHT, NODE_LETTERS, Point};
+use crate::shorten::distinct;
 
 const MARGIN: f64 = 24.0;
 
@@ -49,9 +50,10 @@ pub(super) fn draw<'e>(title: &str, edges: impl Iterator<Item = (&'e EventName, 
         svg.path(&path, &stroke, &title);
         svg.head(tip.x, tip.y, angle, ink, stroke.opacity);
     }
-    for (name, place) in names.iter().zip(&layout.nodes) {
+    let labels = distinct(&names, NODE_LETTERS);
+    for (label, place) in labels.iter().zip(&layout.nodes) {
         svg.rounded(place.x + MARGIN, place.y + MARGIN, layout.node_width, NODE_HEIGHT);
-        svg.text(place.x + MARGIN, place.y + MARGIN + 4.0, "middle", 0.0, 11.0, &shortened(name, NODE_LETTERS));
+        svg.text(place.x + MARGIN, place.y + MARGIN + 4.0, "middle", 0.0, 11.0, label);
     }
     svg.finish(layout.width + 2.0 * MARGIN + 20.0, layout.height + 2.0 * MARGIN, title)
 }

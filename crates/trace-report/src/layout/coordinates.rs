@@ -1,13 +1,13 @@
 //! How far across its layer each cell stands.
 //!
-//! A cell wants to stand at the mean `d_i` of its neighbours, but the order within a layer holds and cells keep their
+//! A cell wants to stand at the mean `d_i` of its neighbors, but the order within a layer holds and cells keep their
 //! distance. In `z_i = y_i − offset_i`, with offsets that add up the least distances, that is
 //!
 //! ```text
-//! minimise Σ w_i (z_i − (d_i − offset_i))²   subject to   z_1 ≤ z_2 ≤ …
+//! minimize Σ w_i (z_i − (d_i − offset_i))²   subject to   z_1 ≤ z_2 ≤ …
 //! ```
 //!
-//! which pooling of neighbours that are out of order solves exactly, in one pass.
+//! which pooling of neighbors that are out of order solves exactly, in one pass.
 
 use super::order::Ladder;
 

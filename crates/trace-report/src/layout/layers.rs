@@ -5,7 +5,7 @@ use super::cycles::Directed;
 /// Rounds of moving nodes; each costs a look at every edge.
 const ROUNDS: usize = 12;
 
-/// Longest paths from the sources, then every node moves within the room its neighbours leave to where its edges are
+/// Longest paths from the sources, then every node moves within the room its neighbors leave to where its edges are
 /// shortest by weight.
 pub(super) fn assign(count: usize, edges: &[Directed]) -> Vec<usize> {
     let mut before: Vec<Vec<(usize, f64)>> = vec![Vec::new(); count];

@@ -6,7 +6,7 @@ use super::{DUMMY, Grain, ROW_GAP};
 /// Sweeps over all layers; crossings rarely fall after a dozen.
 const SWEEPS: usize = 24;
 
-/// Nodes and dummies ("cells") in layers, with an edge only between neighbouring layers. Cells below `nodes` are
+/// Nodes and dummies ("cells") in layers, with an edge only between neighboring layers. Cells below `nodes` are
 /// nodes.
 pub(super) struct Ladder {
     grain: Grain,
@@ -16,7 +16,7 @@ pub(super) struct Ladder {
     pub(super) layer_of: Vec<usize>,
     /// The cells of each edge between its ends, from left to right.
     pub(super) dummies: Vec<Vec<usize>>,
-    /// Neighbours to the left and to the right of each cell, with weights.
+    /// Neighbors to the left and to the right of each cell, with weights.
     pub(super) left: Vec<Vec<(usize, f64)>>,
     pub(super) right: Vec<Vec<(usize, f64)>>,
 }
@@ -58,7 +58,7 @@ impl Ladder {
         if cell < self.nodes { self.grain.breadth() } else { DUMMY }
     }
 
-    /// The least distance between the centres of two neighbouring cells.
+    /// The least distance between the centres of two neighboring cells.
     pub(super) fn distance(&self, above: usize, below: usize) -> f64 {
         f64::midpoint(self.breadth(above), self.breadth(below)) + ROW_GAP
     }
@@ -85,7 +85,7 @@ impl Ladder {
         }
     }
 
-    /// Sweeps right and left, each layer sorted by the mean place of its neighbours; the best order seen is kept.
+    /// Sweeps right and left, each layer sorted by the mean place of its neighbors; the best order seen is kept.
     pub(super) fn reduce_crossings(&mut self) {
         let mut best = self.rows.clone();
         let mut fewest = self.crossings();
@@ -114,9 +114,9 @@ impl Ladder {
             .iter()
             .enumerate()
             .map(|(row, cell)| {
-                let neighbours = if by_left { &self.left[*cell] } else { &self.right[*cell] };
-                let sum: f64 = neighbours.iter().map(|(next, _)| place[*next] as f64).sum();
-                let key = if neighbours.is_empty() { row as f64 } else { sum / neighbours.len() as f64 };
+                let neighbors = if by_left { &self.left[*cell] } else { &self.right[*cell] };
+                let sum: f64 = neighbors.iter().map(|(next, _)| place[*next] as f64).sum();
+                let key = if neighbors.is_empty() { row as f64 } else { sum / neighbors.len() as f64 };
                 (key, *cell)
             })
             .collect();

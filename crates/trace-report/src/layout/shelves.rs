@@ -17,7 +17,7 @@ pub(super) fn pack(parts: &mut [Part], grain: Grain) {
         part.corner = Point { x, y };
         x += part.width + PART_GAP;
         if !grain.down {
-            x = (x / grain.step()).ceil() * grain.step(); // columns of neighbouring parts stand in line
+            x = (x / grain.step()).ceil() * grain.step(); // columns of neighboring parts stand in line
         }
         shelf = shelf.max(part.height);
     }

@@ -153,7 +153,7 @@ class TypeGraph {
     return shape("g", { class: "box", "data-type": type, transform: `translate(${x} ${y})` },
       shape("title", { text: name.slice(0, 400) }),
       shape("rect", { x: -this.nodeWidth / 2, y: -NODE_HEIGHT / 2, width: this.nodeWidth, height: NODE_HEIGHT, rx: 6 }),
-      shape("text", { "text-anchor": "middle", y: 4, text: shorten(name, 18) }));
+      shape("text", { "text-anchor": "middle", y: 4, text: label(type, 18) }));
   }
 
   // Moves the view to a type that was chosen elsewhere.

@@ -15,12 +15,12 @@ function fitness(model) {
     lines.push(`On events it had not seen, the model is as unsure as between ${significant(Math.exp(held), 2)} equally likely events. `
       + `Knowing only how frequent each event is, it would be ${significant(Math.exp(frequencies), 2)}.`);
     if (level === "poor") {
-      lines.push("A model that has learnt so little sees few causes, and some that are not there. Read the graphs with great caution; train longer, or on more data.");
+      lines.push("A model that has learned so little sees few causes, and some that are not there. Read the graphs with great caution; train longer, or on more data.");
     }
   } else if (held !== null) {
     lines.push(`On events it had not seen, the model is as unsure as between ${significant(Math.exp(held), 2)} equally likely events (loss ${significant(held)} nats).`);
   } else {
-    lines.push("The results do not say how well their model predicts. Whatever it has not learnt, no method can read out of it.");
+    lines.push("The results do not say how well their model predicts. Whatever it has not learned, no method can read out of it.");
   }
   if (model.epsilon_hat !== null && model.epsilon_hat !== undefined) {
     const score = model.epsilon_hat;
@@ -91,7 +91,7 @@ const ASSUMPTIONS = [
   ["Nothing that matters is missing.", "If something that is not in the log drives two events, one may look like the cause of the other."],
   ["Mechanisms stay the same.", "What causes what does not change along a sequence."],
   ["Effects are strong enough to see.", "An edge is drawn when replacing the cause changes the prediction of its effect by more than the threshold. Weaker ones are not denied, only not shown."],
-  ["The model fits.", "Everything here is read out of a model that predicts the next event. What it has not learnt cannot be found, and what it has learnt wrongly is found wrongly."],
+  ["The model fits.", "Everything here is read out of a model that predicts the next event. What it has not learned cannot be found, and what it has learned wrongly is found wrongly."],
 ];
 
 const SETTINGS = [
@@ -126,7 +126,7 @@ function showAbout() {
     population && element("h2", { text: "Across sequences" }),
     population && element("p", { text: population.scored
       ? `For every pair of types, the score is a lower confidence bound on the mean log ratio over all places where the cause stood before the effect, whether an edge was kept there or not. Pairs with a score above ${population.cut} and at least ${population.least} such places are drawn: seeing the cause multiplies the effect's probability by at least ${Math.exp(population.cut).toFixed(2)}.`
-      : `${settings.intervention === "none" ? `The method ${settings.method} gives no ratios of probabilities` : "These results hold only the edges that were kept"}, so pairs of types are ranked by the number of sequences that have the edge. Results made with --all-pairs, or a population file, give a score that also counts the places where the edge was absent.` }),
+      : `${scoresOnly(settings) ? `The method ${settings.method} gives no ratios of probabilities` : "These results hold only the edges that were kept"}, so pairs of types are ranked by the number of sequences that have the edge. Results made with --all-pairs, or a population file, give a score that also counts the places where the edge was absent.` }),
     element("h2", { text: "Settings of the run" }),
     page.settings.length > 1 && element("p", { class: "note", text: `Results of ${page.settings.length} different settings are in this page; these are the first.` }),
     element("dl", { class: "settings" }, ...shown.map(([, label, words]) => definition([label, words(settings)]))),

@@ -25,7 +25,7 @@ function longName(name) {
 function eventLink(position) {
   const name = current.sequence.nameAt(position);
   return element("button", { type: "button", class: "event-link", title: name.slice(0, 400), onclick: () => select({ event: position }) },
-    element("span", { class: "place", text: position }), element("span", { text: shorten(name, 34) }));
+    element("span", { class: "place", text: position }), element("span", { text: label(current.sequence.events[position], 34) }));
 }
 
 function edgeItem(pair, other) {
@@ -155,7 +155,7 @@ function typesChosen([cause, effect]) {
   const pairs = [...lit.pairs].sort((a, b) => sequence.strength[b] - sequence.strength[a]);
   return [
     element("p", { class: "kicker", text: "Type pair" }),
-    element("h2", { class: "name", text: `${shorten(page.names[cause], 60)} → ${shorten(page.names[effect], 60)}` }),
+    element("h2", { class: "name", text: `${label(cause, 60)} → ${label(effect, 60)}` }),
     element("p", { class: "muted", text: `${plural(pairs.length, "edge")} in this sequence` }),
     listOf(pairs.map((pair) => element("li", { class: "edge-item", "data-pair": pair },
       element("button", { type: "button", class: "sentence", text: sentence(sequence, pair), onclick: () => select({ pair }) }), marks(pair)))),
@@ -182,7 +182,7 @@ function showPopulationPanel() {
 }
 
 function populationSentence(edge) {
-  const [cause, effect] = [shorten(page.names[edge.cause], 60), shorten(page.names[edge.effect], 60)];
+  const [cause, effect] = [label(edge.cause, 60), label(edge.effect, 60)];
   if (!population.scored) return `${cause} caused ${effect} in ${count(edge.sequences)} of ${plural(population.sequences, "sequence")}.`;
   const times = Math.exp(Math.abs(edge.logRatio));
   const much = times >= 1000 ? "more than a thousand" : significant(times, 2);
@@ -217,7 +217,7 @@ function populationEdgeChosen(edge) {
   const places = occurrences(edge);
   return [
     element("p", { class: "kicker", text: "Type pair" }),
-    element("h2", { class: "name", text: `${shorten(page.names[edge.cause], 80)} → ${shorten(page.names[edge.effect], 80)}` }),
+    element("h2", { class: "name", text: `${label(edge.cause, 80)} → ${label(edge.effect, 80)}` }),
     element("p", { class: "sentence-lead", text: populationSentence(edge) }),
     element("dl", { class: "facts" }, ...rows.map(([term, words]) => element("div", {}, element("dt", { text: term }), element("dd", { text: words })))),
     element("h3", { text: "Sequences with this edge" }),

@@ -74,7 +74,7 @@ function strengthCell(strength, error, maximum, kind) {
 function sequenceTable() {
   const at = () => current.sequence;
   const event = (position) => element("span", { class: "event-cell" }, element("span", { class: "place", text: position }),
-    element("span", { class: "cell-name", title: at().nameAt(position).slice(0, 400), text: shorten(at().nameAt(position), 40) }));
+    element("span", { class: "cell-name", title: at().nameAt(position).slice(0, 400), text: label(at().events[position], 40) }));
   let maximum = 1;
   const table = new SortedTable(byId("table"), {
     label: "Edges of this sequence",
@@ -123,7 +123,7 @@ function sequenceTable() {
 }
 
 function populationTable() {
-  const name = (type) => element("span", { class: "cell-name", title: page.names[type].slice(0, 400), text: shorten(page.names[type], 44) });
+  const name = (type) => element("span", { class: "cell-name", title: page.names[type].slice(0, 400), text: label(type, 44) });
   const first = population.scored
     ? { label: "Score", number: true, title: "Lower confidence bound of the mean log ratio", key: (edge) => edge.score,
       cell: (edge) => strengthCell(edge.score, null, population.edges.length > 0 ? population.edges[0].score : 1, edge.logRatio < 0 ? "despite" : "promoting") }

@@ -51,7 +51,7 @@ class Timeline {
   // Room for the longest name of the whole sequence, so that nothing jumps while scrolling.
   measure() {
     this.longest = 0;
-    for (const type of new Set(this.sequence.events)) this.longest = Math.max(this.longest, [...shorten(page.names[type], LONGEST_LABEL)].length);
+    for (const type of new Set(this.sequence.events)) this.longest = Math.max(this.longest, [...label(type, LONGEST_LABEL)].length);
     this.left = 24 + this.longest * 5.6;
   }
 
@@ -137,7 +137,7 @@ class Timeline {
         if (x - taken < 13 || (chosen >= 0 && Math.abs(x - this.x(chosen)) < 13)) continue;
       }
       taken = this.x(position);
-      const text = shorten(this.sequence.nameAt(position), LONGEST_LABEL);
+      const text = label(this.sequence.events[position], LONGEST_LABEL);
       texts.set(position, text);
     }
     const level = !dense && this.longest * 7 + 8 < this.spacing;

@@ -51,22 +51,82 @@ function percentages(first, second) {
   return [percent(first, 3), percent(second, 3)];
 }
 
-// The first characters of a name; never half of one, and none that turns around what follows.
+// The letters of a text; never half of one.
 const segmenter = typeof Intl.Segmenter === "function" ? new Intl.Segmenter("en", { granularity: "grapheme" }) : null;
+function letters(text) {
+  return segmenter ? Array.from(segmenter.segment(text), (part) => part.segment) : Array.from(text);
+}
+
+// A name on one line, without what turns around what follows.
+function cleaned(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/gu, "").replace(/\s+/gu, " ");
+}
+
+// A name in at most so many letters: what a long one loses is its middle.
 function shorten(text, most) {
-  const clean = text.replace(/[\u202a-\u202e\u2066-\u2069]/gu, "").replace(/\s+/gu, " ");
+  const clean = cleaned(text);
   if (clean.length <= most) return clean;
-  const start = clean.slice(0, most * 8);
-  const letters = segmenter ? Array.from(segmenter.segment(start), (part) => part.segment) : Array.from(start);
-  return letters.length <= most && start === clean ? clean : `${letters.slice(0, most - 1).join("").trimEnd()}…`;
+  const reach = most * 8;
+  if (clean.length <= 2 * reach) {
+    const all = letters(clean);
+    if (all.length <= most) return clean;
+  }
+  const tail = Math.floor((most - 1) / 2);
+  const start = letters(clean.slice(0, reach)).slice(0, most - 1 - tail).join("");
+  const end = tail > 0 ? letters(clean.slice(-reach)).slice(-tail).join("") : "";
+  return `${start.trimEnd()}…${end.trimStart()}`;
+}
+
+// The part of a name around the last letter that tells it from those it would look like.
+function around(name, twins, most) {
+  const own = letters(name);
+  let at = 0;
+  for (const twin of twins) {
+    const other = letters(twin);
+    let same = 0;
+    while (same < own.length && own[same] === other[same]) same += 1;
+    at = Math.max(at, same);
+  }
+  const room = Math.max(1, most - 2);
+  const from = Math.max(0, Math.min(at - Math.floor(room / 2), own.length - room));
+  const to = Math.min(from + room, own.length);
+  return `${from > 0 ? "…" : ""}${own.slice(from, to).join("")}${to < own.length ? "…" : ""}`;
+}
+
+// Names of types in at most so many letters, such that those which differ still do.
+const labels = new Map();
+function label(type, most) {
+  if (!labels.has(most)) {
+    const alike = new Map();
+    const short = page.names.map((name) => shorten(name, most));
+    short.forEach((text, index) => {
+      if (!alike.has(text)) alike.set(text, new Set());
+      alike.get(text).add(cleaned(page.names[index]));
+    });
+    for (const [text, names] of alike) alike.set(text, [...names].sort());
+    labels.set(most, short.map((text, index) => {
+      const names = alike.get(text);
+      if (names.length < 2) return text;
+      const name = cleaned(page.names[index]);
+      const place = names.indexOf(name);
+      // In alphabetical order, the name that has most in common with another stands next to it.
+      return around(name, names.slice(Math.max(0, place - 1), place + 2).filter((other) => other !== name), most);
+    }));
+  }
+  return labels.get(most)[type];
+}
+
+// Whether a rival method made the result that replaces nothing, so that there are no probabilities to compare.
+function scoresOnly(settings) {
+  return settings.method !== undefined && settings.method !== "granger";
 }
 
 // What an edge says, as a sentence.
 function sentence(sequence, pair) {
-  const cause = shorten(sequence.nameAt(sequence.cause[pair]), 60);
-  const effect = shorten(sequence.nameAt(sequence.effect[pair]), 60);
+  const cause = label(sequence.events[sequence.cause[pair]], 60);
+  const effect = label(sequence.events[sequence.effect[pair]], 60);
   const [was, would] = percentages(sequence.probability[pair], sequence.replaced[pair]);
-  if (sequence.settings.intervention === "none") {
+  if (scoresOnly(sequence.settings)) {
     return `The method ${sequence.settings.method} gives ${cause} at position ${sequence.cause[pair]} a score of ${strengthWords(sequence.strength[pair])} as a cause of ${effect}.`;
   }
   const difference = sequence.replaced[pair] - sequence.probability[pair];

@@ -64,7 +64,7 @@ pub fn result(id: &str, events: &[String], memory: usize, seed: u64) -> ResultLi
         "events": events, "edges": edges, "summary": [],
     }))
     .unwrap();
-    line.move_threshold(0.05).unwrap();
+    assert!(line.move_threshold(0.05));
     line
 }
 
