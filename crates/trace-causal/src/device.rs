@@ -1,0 +1,101 @@
+//! Where a network runs.
+//!
+//! On a CPU the kernels of `trace-models` run; on a GPU the composed operations of `trace-candle`, if the program was
+//! built with the feature for it.
+
+use std::path::Path;
+
+use crate::{Error, Model};
+
+/// Moves an opened model to the device of this name.
+#[cfg(not(feature = "candle"))]
+pub(crate) fn place(_opened: Model, _folder: &Path, device: &str) -> Result<Model, Error> {
+    let reason = "this build runs on CPUs alone; GPUs need one with the feature cuda or metal";
+    Err(Error::option("device", format!("{device}: {reason}")))
+}
+
+/// Moves an opened model to the device of this name.
+#[cfg(feature = "candle")]
+pub(crate) fn place(opened: Model, folder: &Path, device: &str) -> Result<Model, Error> {
+    use trace_candle::{Backend, CandleModel, Tokens, Weights};
+
+    let fault = |error: trace_candle::Error| Error::option("device", format!("{device}: {error}"));
+    // `candle` alone is the CPU through candle, which is slow: for comparing with what a GPU would do.
+    let backend: Backend = if device == "candle" { Backend::Cpu } else { device.parse().map_err(fault)? };
+    if opened.is_process() || opened.density().backbone() == "ngram" {
+        let reason = format!("{device}: {} runs on a CPU", opened.density().backbone());
+        return Err(Error::option("device", reason));
+    }
+    let network = trace_models::neural::open_network(folder)?;
+    let architecture = architecture(&network.config())?;
+    let place = backend.device().map_err(fault)?;
+    let named = network
+        .layout()
+        .entries()
+        .iter()
+        .map(|entry| (entry.name.clone(), entry.shape.clone(), network.weights()[entry.range()].to_vec()));
+    let weights = Weights::new(named, &place).map_err(fault)?;
+    let tokens = Tokens { events: network.vocabulary_size(), begin: network.begin() };
+    let mut model = CandleModel::new(&architecture, &weights, tokens).map_err(fault)?.with_fitness(network.fitness());
+    if let Some(frequencies) = network.frequencies() {
+        model = model.with_frequencies(frequencies.to_vec()).map_err(fault)?;
+    }
+    Ok(opened.with_density(Box::new(model)))
+}
+
+#[cfg(feature = "candle")]
+fn architecture(config: &trace_models::neural::NetworkConfig) -> Result<trace_candle::Architecture, Error> {
+    use trace_candle::{Architecture, gpt2, gru, llama, lstm, mamba};
+    use trace_models::neural::NetworkConfig;
+
+    Ok(match config {
+        NetworkConfig::Llama(config) => Architecture::Llama(llama::Config {
+            vocabulary: config.tokens,
+            width: config.width,
+            layers: config.layers,
+            heads: config.heads,
+            kv_heads: config.key_heads,
+            head_width: config.head_width,
+            feed_forward: config.feed_forward,
+            rope_theta: f64::from(config.rope_theta),
+            norm_eps: f64::from(config.norm_epsilon),
+            tied: config.tied,
+        }),
+        NetworkConfig::Gpt2(config) if !config.tied => {
+            return Err(Error::option("device", "a gpt2 with a head of its own runs on a CPU alone"));
+        }
+        NetworkConfig::Gru(config) | NetworkConfig::Lstm(config) if config.tied || config.norm_epsilon != 1e-6 => {
+            return Err(Error::option("device", "a recurrent network with this head or norm runs on a CPU alone"));
+        }
+        NetworkConfig::Gpt2(config) => Architecture::Gpt2(gpt2::Config {
+            vocabulary: config.tokens,
+            positions: config.positions,
+            width: config.width,
+            layers: config.layers,
+            heads: config.heads,
+            feed_forward: config.feed_forward,
+            norm_eps: f64::from(config.norm_epsilon),
+        }),
+        NetworkConfig::Mamba(config) if config.bias || !config.conv_bias => {
+            return Err(Error::option("device", "a mamba with these biases runs on a CPU alone"));
+        }
+        NetworkConfig::Mamba(config) => Architecture::Mamba(mamba::Config {
+            vocabulary: config.tokens,
+            width: config.width,
+            layers: config.layers,
+            inner: config.inner,
+            state: config.state,
+            kernel: config.kernel,
+            rank: config.step_rank,
+            norm_eps: f64::from(config.norm_epsilon),
+            tied: config.tied,
+        }),
+        NetworkConfig::Gru(config) => {
+            Architecture::Gru(gru::Config { vocabulary: config.tokens, width: config.width, layers: config.layers })
+        }
+        NetworkConfig::Bert(_) => return Err(Error::option("device", "bert runs on a CPU")),
+        NetworkConfig::Lstm(config) => {
+            Architecture::Lstm(lstm::Config { vocabulary: config.tokens, width: config.width, layers: config.layers })
+        }
+    })
+}

@@ -1,0 +1,365 @@
+//! Discovery: the causal graph of every sequence of a log, and of all of them together.
+
+mod checkpoint;
+mod found;
+mod pipeline;
+mod resume;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use trace_core::{
+    Discovery, Divergence, History, Intervention, Memory, Particles, Plan, Proposal, Settings, Threshold,
+};
+use trace_io::log::{EventLog, Unknown};
+use trace_io::output::{PartialFile, check_writable, partial_path, same_file};
+use trace_io::population::Population;
+use trace_io::result::{ResultOptions, RunSettings};
+
+pub use self::found::{Found, Results};
+use self::pipeline::{Ended, Job, Outcome, Sink, State};
+use self::resume::Resumed;
+use crate::error::Kept;
+use crate::knowledge::KnowledgeFile;
+use crate::progress::{Cancel, Control, Note, Progress, Task, Update};
+use crate::{Error, Log, Model};
+
+/// What a discovery is asked to do besides the settings of the method.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiscoverOptions {
+    /// The settings of the method.
+    #[serde(flatten)]
+    pub settings: Settings,
+    /// What of a result is kept.
+    #[serde(flatten)]
+    pub result: ResultOptions,
+    /// Only these sequences; all where there are none.
+    pub cases: Vec<String>,
+    /// What to do with events that the model does not know.
+    pub unknown: Unknown,
+}
+
+/// Finds what caused what in every sequence of a log.
+///
+/// ```no_run
+/// use trace_causal::{Discover, Log, Model};
+///
+/// let (log, model) = (Log::open("events.csv")?, Model::open("model")?);
+/// let found = Discover::new(&model).memory(8).to_file("results.jsonl").run(&log)?;
+/// println!("{} edges", found.edges());
+/// # Ok::<(), trace_causal::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Discover<'d> {
+    model: &'d Model,
+    options: DiscoverOptions,
+    knowledge: Option<PathBuf>,
+    out: Option<PathBuf>,
+    population: Option<PathBuf>,
+    resume: bool,
+    control: Control<'d>,
+}
+
+impl<'d> Discover<'d> {
+    /// With every default.
+    pub fn new(model: &'d Model) -> Self {
+        Self::with_options(model, DiscoverOptions::default())
+    }
+
+    /// With these options.
+    pub fn with_options(model: &'d Model, options: DiscoverOptions) -> Self {
+        let control = Control::default();
+        Self { model, options, knowledge: None, out: None, population: None, resume: false, control }
+    }
+
+    /// Which positions are replaced.
+    #[must_use]
+    pub const fn intervention(mut self, intervention: Intervention) -> Self {
+        self.options.settings.intervention = intervention;
+        self
+    }
+
+    /// What replacements are drawn from.
+    #[must_use]
+    pub const fn proposal(mut self, proposal: Proposal) -> Self {
+        self.options.settings.proposal = Some(proposal);
+        self
+    }
+
+    /// What is compared.
+    #[must_use]
+    pub const fn divergence(mut self, divergence: Divergence) -> Self {
+        self.options.settings.divergence = divergence;
+        self
+    }
+
+    /// What comes before the candidates.
+    #[must_use]
+    pub const fn history(mut self, history: History) -> Self {
+        self.options.settings.history = history;
+        self
+    }
+
+    /// How many replacements are tried: a number, [`Particles::Auto`] or [`Particles::All`].
+    #[must_use]
+    pub fn particles(mut self, particles: impl Into<Particles>) -> Self {
+        self.options.settings.particles = particles.into();
+        self
+    }
+
+    /// The largest lag tested: a number or [`Memory::All`].
+    #[must_use]
+    pub fn memory(mut self, memory: impl Into<Memory>) -> Self {
+        self.options.settings.memory = Some(memory.into());
+        self
+    }
+
+    /// The length of the prefix that is neither cause nor effect.
+    #[must_use]
+    pub const fn context(mut self, context: usize) -> Self {
+        self.options.settings.context = context;
+        self
+    }
+
+    /// What a strength must exceed: a number of nats or a rule.
+    #[must_use]
+    pub fn threshold(mut self, threshold: impl Into<Threshold>) -> Self {
+        self.options.settings.threshold = Some(threshold.into());
+        self
+    }
+
+    /// The seed of all random draws.
+    #[must_use]
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.options.settings.seed = seed;
+        self
+    }
+
+    /// Keep every tested pair in the results, so that a threshold can be moved later.
+    #[must_use]
+    pub const fn all_pairs(mut self, all_pairs: bool) -> Self {
+        self.options.result.all_pairs = all_pairs;
+        self
+    }
+
+    /// What is known beforehand about which types can cause which: a TOML file.
+    #[must_use]
+    pub fn knowledge(mut self, file: impl Into<PathBuf>) -> Self {
+        self.knowledge = Some(file.into());
+        self
+    }
+
+    /// Write results here, sequence after sequence, instead of keeping them in memory.
+    #[must_use]
+    pub fn to_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.out = Some(file.into());
+        self
+    }
+
+    /// Write the population graph here.
+    #[must_use]
+    pub fn population_file(mut self, file: impl Into<PathBuf>) -> Self {
+        self.population = Some(file.into());
+        self
+    }
+
+    /// Go on where an unfinished run to the same file stopped.
+    #[must_use]
+    pub const fn resume(mut self, resume: bool) -> Self {
+        self.resume = resume;
+        self
+    }
+
+    /// Who listens.
+    #[must_use]
+    pub fn progress(mut self, progress: &'d dyn Progress) -> Self {
+        self.control = self.control.progress(progress);
+        self
+    }
+
+    /// How the run is asked to stop. Results in a file are kept for [`resume`](Self::resume).
+    #[must_use]
+    pub fn cancel(mut self, cancel: &Cancel) -> Self {
+        self.control = self.control.cancel(cancel);
+        self
+    }
+
+    /// Finds the graphs of a log.
+    pub fn run(&self, log: &Log) -> Result<Found, Error> {
+        let (out, population) = self.check_paths(log)?;
+        let density = self.model.density();
+        let discovery = Discovery::with_settings(density, self.options.settings);
+        let plan = discovery.plan()?;
+        let knowledge = self.knowledge.as_deref().map(|path| KnowledgeFile::read(path, self.model)).transpose()?;
+        let mut events = log.read_for(self.model, self.options.unknown, &self.control)?;
+        let short = choose(&mut events, &self.options.cases, &plan, density.max_length())?;
+        let longest = events.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
+        density.check_ram(longest).map_err(|error| Error::option("ram_limit", error.to_string()))?;
+        let known = knowledge.as_ref().map(|file| &file.knowledge);
+        let job = Job {
+            discovery: known.map_or(discovery, |known| discovery.knowledge(known)),
+            log: &events,
+            settings: RunSettings {
+                knowledge: knowledge.as_ref().map(|file| file.hash.clone()),
+                shaping: log.options().shaping,
+                ..RunSettings::new(plan)
+            },
+            model: self.model.for_results(),
+            vocabulary: self.model.vocabulary(),
+            options: self.options.result,
+            population: population.as_deref(),
+            // In memory the population is always there.
+            merges: population.is_some() || out.is_none(),
+        };
+        self.warn(&job, longest);
+        let Some((sink, state)) = self.start(&job, out.as_deref())? else {
+            return Found::complete(&job, out.as_deref(), short);
+        };
+        let start = Instant::now();
+        let left = (events.sequences.len() - state.done) as u64;
+        self.control.update(&Update::Started { task: Task::Discover, sequences: left });
+        let outcome = pipeline::run(&job, sink, state, &self.control);
+        self.control.update(&Update::Ended { task: Task::Discover });
+        let (state, sink) = finish(&job, outcome, out.as_deref())?;
+        Ok(Found::new(&job, &state, sink, out.as_deref(), short, start.elapsed()))
+    }
+
+    /// The places to write. Refuses to write over what is read, and to start what cannot be written in the end.
+    fn check_paths(&self, log: &Log) -> Result<(Option<PathBuf>, Option<PathBuf>), Error> {
+        for output in self.out.iter().chain(&self.population) {
+            if same_file(output, log.path()) {
+                return Err(Error::request(format!("{}: would be written over the log", output.display())));
+            }
+        }
+        let out = self.out.as_deref().map(check_writable).transpose()?;
+        let population = self.population.as_deref().map(check_writable).transpose()?;
+        if let (Some(out), Some(population)) = (&out, &population) {
+            let results = [out.clone(), partial_path(out)];
+            let merged = [population.clone(), partial_path(population)];
+            if results.iter().any(|a| merged.iter().any(|b| same_file(a, b))) {
+                return Err(Error::option("population", "expected another file than that of the results"));
+            }
+        }
+        Ok((out, population))
+    }
+
+    fn warn(&self, job: &Job<'_>, longest: usize) {
+        if job.model.bound.is_some_and(|bound| bound.vacuous) {
+            self.control.note(&Note::VacuousBound);
+        }
+        if let Some(trained) = self.model.density().trained_length().filter(|trained| longest > *trained) {
+            self.control.note(&Note::BeyondTrainedLength { longest, trained });
+        }
+    }
+
+    /// Where the run starts: from nothing, or where an unfinished one stopped; `None` if that was the end.
+    fn start(&self, job: &Job<'_>, out: Option<&Path>) -> Result<Option<(Sink, State)>, Error> {
+        let Some(out) = out else { return Ok(Some((Sink::Memory(Vec::new()), State::default()))) };
+        let found = if self.resume { resume::find(job, out)? } else { Resumed::Nothing };
+        match found {
+            Resumed::Complete => {
+                self.control.note(&Note::CompleteAlready(out.to_owned()));
+                return Ok(None);
+            }
+            Resumed::Partial(file, state, again) => {
+                self.control.note(&Note::ContinuingSequences { done: state.done, again });
+                let lock = checkpoint::lock(job)?;
+                return Ok(Some((Sink::File(file, lock), state)));
+            }
+            Resumed::Nothing if self.resume => self.control.note(&Note::NothingToContinue),
+            Resumed::Nothing if partial_path(out).exists() => self.control.note(&Note::StartingOver),
+            Resumed::Nothing => {}
+        }
+        let lock = checkpoint::lock(job)?;
+        let file = PartialFile::create(out)?;
+        let state = State::default();
+        // From the first moment on, so that a population is known to belong to the partial results.
+        checkpoint::write(job, &state)?;
+        Ok(Some((Sink::File(file, lock), state)))
+    }
+}
+
+/// Leaves the sequences that were asked for and can be tested; returns how many are too short.
+fn choose(log: &mut EventLog, cases: &[String], plan: &Plan, longest: Option<usize>) -> Result<usize, Error> {
+    for id in cases {
+        if !log.sequences.iter().any(|sequence| sequence.id == *id) {
+            return Err(Error::option("case", format!("{} has no sequence {id:?}", log.name)));
+        }
+    }
+    log.retain(|sequence| cases.is_empty() || cases.contains(&sequence.id));
+    let too_long = |limit: usize| log.sequences.iter().position(|sequence| sequence.events.len() > limit);
+    if let Some((limit, index)) = longest.and_then(|limit| Some((limit, too_long(limit)?))) {
+        let sequence = &log.sequences[index];
+        let length = sequence.events.len();
+        let reason = format!("sequence {:?} has {length} events; the model reads at most {limit}", sequence.id);
+        return Err(trace_io::Error::at_line(&log.name, log.lines[index], reason).into());
+    }
+    let before = log.sequences.len();
+    let length = log.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
+    let shortest = plan.shortest();
+    log.retain(|sequence| sequence.events.len() >= shortest);
+    if log.sequences.is_empty() {
+        let reason = format!(
+            "no sequence is long enough to test: the longest has {length} events, at least {shortest} are needed"
+        );
+        return Err(trace_io::Error::file(&log.name, reason).into());
+    }
+    Ok(before - log.sequences.len())
+}
+
+/// Gives the files their names, or says what was kept.
+fn finish(job: &Job<'_>, outcome: Outcome, out: Option<&Path>) -> Result<(State, Option<Sink>), Error> {
+    let Outcome { state, sink, ended } = outcome;
+    let kept = || match out {
+        Some(out) => {
+            let (done, total) = (state.done, job.log.sequences.len());
+            Kept::Sequences { done, total, place: partial_path(out) }
+        }
+        None => Kept::Nothing,
+    };
+    match (ended, sink) {
+        (Ended::Complete, Sink::Memory(lines)) => {
+            write_population(job, &state)?;
+            Ok((state, Some(Sink::Memory(lines))))
+        }
+        (Ended::Complete, Sink::File(file, lock)) => {
+            write_population(job, &state)?;
+            file.finish()?;
+            checkpoint::remove(job.population)?;
+            drop(lock);
+            Ok((state, None))
+        }
+        (Ended::Failed(error), Sink::File(file, _)) if state.done == 0 => {
+            file.discard()?;
+            checkpoint::remove(job.population)?;
+            Err(error)
+        }
+        // The failure is what the user must hear of, not that the population could not be saved either.
+        (Ended::Failed(error), Sink::File(..)) if checkpoint::write(job, &state).is_ok() => {
+            Err(Error::Unfinished { kept: kept(), error: Box::new(error) })
+        }
+        (Ended::Failed(error), _) => Err(error),
+        (Ended::Cancelled, Sink::Memory(_)) => Err(Error::Cancelled(Kept::Nothing)),
+        (Ended::Cancelled, Sink::File(..)) => {
+            checkpoint::write(job, &state)?;
+            Err(Error::Cancelled(kept()))
+        }
+    }
+}
+
+fn write_population(job: &Job<'_>, state: &State) -> Result<(), Error> {
+    if let Some(path) = job.population {
+        state.population(job).write(path)?;
+    }
+    Ok(())
+}
+
+impl State {
+    /// The population so far, by names.
+    fn population(&self, job: &Job<'_>) -> Population {
+        let graph = self.population.rename(|id| job.vocabulary.name(*id));
+        Population::new(&graph, &job.settings, &job.model)
+    }
+}
