@@ -1,111 +1,141 @@
 //! What an error means to the shell: 2 for bad input or usage, 1 for what went wrong inside, 130 for Ctrl-C.
 
-use std::fmt;
-use std::io::ErrorKind;
+use std::io::ErrorKind as IoKind;
 use std::process::ExitCode;
 
-/// An error that the command line itself finds.
+use trace_causal::{Error, ErrorKind, Hint, Kept, OptionName};
+
+use crate::output::{print, say};
+
+/// Why a command has no result.
 #[derive(Debug)]
 pub enum Failure {
     /// The user asked for something that cannot be.
     Usage(String),
-    /// The user pressed Ctrl-C; the message says what was kept.
+    /// The user pressed Ctrl-C between two steps; the message says what was kept.
     Interrupted(String),
+    /// Standard output could not be written to.
+    Output(std::io::Error),
+    /// The library has no result.
+    Library(Error),
 }
 
 impl Failure {
     /// A usage error.
-    pub fn usage(message: impl Into<String>) -> anyhow::Error {
-        Self::Usage(message.into()).into()
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
     }
 
-    /// An interruption.
-    pub fn interrupted(message: impl Into<String>) -> anyhow::Error {
-        Self::Interrupted(message.into()).into()
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(message) | Self::Interrupted(message) => f.write_str(message),
+            Self::Usage(_) => 2,
+            Self::Interrupted(_) => 130,
+            Self::Output(_) => 1,
+            Self::Library(error) => match error.kind() {
+                ErrorKind::BadInput => 2,
+                ErrorKind::Cancelled => 130,
+                ErrorKind::Internal => 1,
+            },
         }
     }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Usage(message) | Self::Interrupted(message) => message.clone(),
+            Self::Output(error) => format!("standard output: {error}"),
+            Self::Library(error) => words(error),
+        }
+    }
+
+    /// A reader that has seen enough of an export is no error.
+    fn is_closed_pipe(&self) -> bool {
+        let Self::Library(Error::File(trace_io::Error::Io { error, .. })) = self else { return false };
+        error.kind() == IoKind::BrokenPipe
+    }
 }
 
-impl std::error::Error for Failure {}
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+impl From<trace_io::Error> for Failure {
+    fn from(error: trace_io::Error) -> Self {
+        Self::Library(error.into())
+    }
+}
+
+/// What a model complains of that no flag sets.
+const NOT_FLAGS: [&str; 3] = ["events", "weights", "network"];
+
+/// An option as a flag.
+pub fn flag(option: OptionName) -> String {
+    format!("--{}", option.0.replace('_', "-"))
+}
+
+/// An error in the words of the command line.
+fn words(error: &Error) -> String {
+    let mut text = match error {
+        Error::Option { option, reason } => format!("{}: {reason}", flag(*option)),
+        Error::Cancelled(kept) => return keeps(kept),
+        Error::Unfinished { kept, error } => format!("{}: {}", keeps(kept), words(error)),
+        Error::File(trace_io::Error::Option { file, option, reason, .. }) => {
+            format!("{file}: {}: {reason}", flag(*option))
+        }
+        Error::File(error) => error.message(),
+        Error::Method(trace_causal::MethodError::Setting { name, reason }) if *name != "model" => {
+            format!("{}: {reason}", flag(OptionName(name)))
+        }
+        Error::Model(trace_causal::ModelsError::Spec { name, reason }) if !NOT_FLAGS.contains(name) => {
+            format!("{}: {reason}", flag(OptionName(name)))
+        }
+        error => error.to_string(),
+    };
+    if let Error::Unfinished { .. } = error {
+        return text; // the hints are in it
+    }
+    let hints: Vec<String> = error.hints().iter().map(hint).collect();
+    if !hints.is_empty() {
+        text += &format!(" ({})", hints.join(", "));
+    }
+    text
+}
+
+fn hint(hint: &Hint) -> String {
+    let value = hint.value.as_ref().map_or(String::new(), |value| format!(" {value}"));
+    format!("{}{value} {}", flag(hint.option), hint.effect)
+}
+
+fn keeps(kept: &Kept) -> String {
+    match kept {
+        Kept::Sequences { .. } | Kept::Steps { .. } => format!("{kept}; --resume continues"),
+        kept => kept.to_string(),
+    }
+}
 
 /// Prints the error and says how to exit.
-pub fn report(error: &anyhow::Error) -> ExitCode {
-    if is_broken_pipe(error) {
-        return ExitCode::SUCCESS; // whoever reads our output has seen enough
+pub fn report(failure: &Failure) -> ExitCode {
+    if failure.is_closed_pipe() {
+        return ExitCode::SUCCESS;
     }
-    let code = exit_code(error);
+    let code = failure.exit_code();
     let prefix = if code == 130 { "interrupted" } else { "error" };
-    eprintln!("{prefix}: {error:#}");
+    say(false, format_args!("{prefix}: {}", failure.message()));
     ExitCode::from(code)
 }
 
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
-}
-
-fn exit_code(error: &anyhow::Error) -> u8 {
-    if let Some(failure) = error.downcast_ref::<Failure>() {
-        return match failure {
-            Failure::Usage(_) => 2,
-            Failure::Interrupted(_) => 130,
-        };
+/// What the parser of flags has to say: help and version go to standard output, complaints to standard error.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        let _ = error.print();
+        return ExitCode::from(2);
     }
-    if let Some(error) = error.downcast_ref::<trace_lab::Error>() {
-        return match error {
-            trace_lab::Error::Io { error, .. } => io_code(error.kind()),
-            trace_lab::Error::Rows { .. } | trace_lab::Error::Mixed { .. } => 2,
-            trace_lab::Error::Model(error) => model_code(error),
-            _ => 1,
-        };
-    }
-    if let Some(error) = error.downcast_ref::<trace_core::Error>() {
-        return match error {
-            trace_core::Error::Model(_) | trace_core::Error::NotFinite { .. } => 1,
-            _ => 2,
-        };
-    }
-    if let Some(error) = error.downcast_ref::<trace_models::Error>() {
-        return model_code(error);
-    }
-    if let Some(error) = error.downcast_ref::<trace_io::Error>() {
-        return match error {
-            trace_io::Error::Io { error, .. } => io_code(error.kind()),
-            _ => 2,
-        };
-    }
-    1
-}
-
-fn model_code(error: &trace_models::Error) -> u8 {
-    match error {
-        trace_models::Error::Io { error, .. } => io_code(error.kind()),
-        trace_models::Error::Corpus(inner) => match inner.downcast_ref() {
-            Some(trace_io::Error::Io { error, .. }) => io_code(error.kind()),
-            _ => 2,
-        },
-        _ => 2,
-    }
-}
-
-/// A file that is missing, or not ours to read, is the user's to mend; a full disk is not.
-fn io_code(kind: ErrorKind) -> u8 {
-    match kind {
-        ErrorKind::NotFound
-        | ErrorKind::AlreadyExists
-        | ErrorKind::PermissionDenied
-        | ErrorKind::IsADirectory
-        | ErrorKind::NotADirectory
-        | ErrorKind::InvalidInput
-        | ErrorKind::InvalidData
-        | ErrorKind::InvalidFilename
-        | ErrorKind::ReadOnlyFilesystem => 2,
-        _ => 1,
+    let text = error.render().ansi().to_string();
+    let plain = error.render().to_string();
+    let shown = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { text } else { plain };
+    match print(&shown) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
     }
 }

@@ -2,27 +2,34 @@
 //!
 //! Commands watch only while they have something to lose; before that Ctrl-C ends them as it ends any program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
-static REQUESTED: AtomicBool = AtomicBool::new(false);
+use trace_causal::Cancel;
 
-static WATCHING: AtomicBool = AtomicBool::new(false);
+use crate::failure::Failure;
+use crate::output::say;
 
-/// Starts to watch, unless an earlier step of the same command has.
-pub fn watch() -> anyhow::Result<()> {
-    if WATCHING.swap(true, Ordering::SeqCst) {
-        return Ok(());
+static CANCEL: OnceLock<Cancel> = OnceLock::new();
+
+/// Starts to watch, unless an earlier step of the same command has; returns what Ctrl-C cancels.
+pub fn watch() -> Result<Cancel, Failure> {
+    if let Some(cancel) = CANCEL.get() {
+        return Ok(cancel.clone());
     }
-    ctrlc::set_handler(|| {
-        if REQUESTED.swap(true, Ordering::SeqCst) {
+    let cancel = CANCEL.get_or_init(Cancel::new).clone();
+    let asked = cancel.clone();
+    ctrlc::set_handler(move || {
+        if asked.is_cancelled() {
             std::process::exit(130);
         }
-        eprintln!("\nstopping after what is under way; press Ctrl-C again to stop at once");
-    })?;
-    Ok(())
+        asked.cancel();
+        say(false, "\nstopping after what is under way; press Ctrl-C again to stop at once");
+    })
+    .map_err(|error| Failure::Output(std::io::Error::other(error)))?;
+    Ok(cancel)
 }
 
-/// Whether work should stop.
+/// Whether Ctrl-C was pressed.
 pub fn requested() -> bool {
-    REQUESTED.load(Ordering::SeqCst)
+    CANCEL.get().is_some_and(Cancel::is_cancelled)
 }

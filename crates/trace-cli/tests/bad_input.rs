@@ -39,7 +39,7 @@ fn logs() {
             b"{\"id\":\"a\",\"events\":[\"A\",\"B\"]}\n{\"id\":\"b\",\"eve",
             "cut.jsonl: line 2: expected a sequence",
         ),
-        ("array.jsonl", b"[1,2]\n", "array.jsonl: line 1: expected a sequence"),
+        ("array.jsonl", b"[1,2]\n", "array.jsonl: is one JSON document; expected JSON Lines"),
         ("number.jsonl", b"{\"id\":\"a\",\"events\":[1.5]}\n", "a whole number, 0 or more"),
         ("negative.jsonl", b"{\"id\":\"a\",\"events\":[-1]}\n", "a whole number, 0 or more"),
         ("null.jsonl", b"{\"id\":\"a\",\"events\":[null]}\n", "text or a whole number"),
@@ -58,7 +58,7 @@ fn logs() {
         ("bytes.txt", b"A B\nA \xff B\n", "bytes.txt: line 2: not UTF-8 text from byte 3 on"),
         ("zeros.txt", &[0; 64], "zeros.txt: line 1: event"),
         ("table.csv", b"case,event\na,A\na\n", "table.csv: line 3: 1 fields, but the header has 2"),
-        ("deep.jsonl", &[b'['; 5000], "deep.jsonl: line 1"),
+        ("deep.jsonl", &[b'['; 5000], "deep.jsonl: is one JSON document"),
         (
             "nanoseconds.jsonl",
             b"{\"id\":\"a\",\"events\":[\"A\",\"B\"],\"times\":[1,1700000000123456789]}\n",
@@ -84,7 +84,7 @@ fn logs() {
 fn options() {
     let at = workplace();
     let discover = [
-        ("--particles 0", "particles: 0 is out of range"),
+        ("--particles 0", "--particles: 0 is out of range"),
         ("--particles 1", "particles: 1 is out of range"),
         ("--particles -5", "--particles"),
         ("--particles 99999999999999999999", "--particles"),
@@ -102,15 +102,15 @@ fn options() {
         ("--context 99999999", "no sequence is long enough"),
         ("--context 18446744073709551615", "no sequence is long enough"),
         ("--context -2", "--context"),
-        ("--history sampled", "history: sampled needs a context"),
+        ("--history sampled", "--history: sampled needs a context"),
         ("--threads 0", "--threads: 0 is out of range"),
         ("--threads 99999999", "--threads: 99999999 is out of range"),
         ("--seed -1", "--seed"),
         ("--proposal gaussian", "--proposal"),
-        ("--case nobody", "--case nobody: good.jsonl has no such sequence"),
-        ("--population r.jsonl", "expected two different files"),
+        ("--case nobody", "--case: good.jsonl has no sequence \"nobody\""),
+        ("--population r.jsonl", "--population: expected another file than that of the results"),
         ("--population model", "model: is a folder"),
-        ("--population r.jsonl.partial", "expected two different files"),
+        ("--population r.jsonl.partial", "--population: expected another file than that of the results"),
         ("--population model/p.json", "would be written into the model"),
         ("--out -", "standard output cannot be replaced"),
         ("--out /dev/full", "is not an ordinary file"),
@@ -269,9 +269,9 @@ fn results_and_truths() {
     }
     for (arguments, expected) in [
         ("cut.jsonl --to csv --out x.csv", "cut.jsonl: line 2"),
-        ("r.jsonl --to csv --case z", "--case z: r.jsonl has no such sequence"),
+        ("r.jsonl --to csv --case z", "--case: r.jsonl has no sequence \"z\""),
         ("p.json --to csv --case a", "a population graph has no single sequences"),
-        ("p.json --to csv --graph sample", "--graph and --threshold: a population graph has one graph"),
+        ("p.json --to csv --graph sample", "--graph: a population graph is one graph"),
         ("r.jsonl --to csv --out r.jsonl", "is read from, and would be written over"),
         ("kept.jsonl --to csv --threshold 0.1", "kept.jsonl: line 1: holds only the edges that were kept"),
         ("r.jsonl --to csv --threshold NaN", "--threshold: NaN is not a strength"),

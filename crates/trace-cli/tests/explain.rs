@@ -53,11 +53,11 @@ fn what_cannot_be_explained_is_refused_by_name() {
     let at = chain_of_three();
     for (flags, expected) in [
         ("--at 3", "--case: log.jsonl has 400 sequences; expected the id of one"),
-        ("--case s9999 --at 3", "--case s9999: log.jsonl has no such sequence"),
-        ("--case s3 --at 6", "--at 6: sequence \"s3\" has 6 events, counted from 0"),
-        ("--case s3 --at 0", "--at 0: nothing before position 0 may be a cause"),
-        ("--case s3 --at X", "--at X: the model knows no such type"),
-        ("--case s3 --at type:X", "--at type:X: the model knows no such type"),
+        ("--case s9999 --at 3", "--case: log.jsonl has no sequence \"s9999\""),
+        ("--case s3 --at 6", "--at: 6: sequence \"s3\" has 6 events, counted from 0"),
+        ("--case s3 --at 0", "--at: 0: nothing before position 0 may be a cause"),
+        ("--case s3 --at X", "--at: X: the model knows no such type"),
+        ("--case s3 --at type:X", "--at: type:X: the model knows no such type"),
         ("--case s3 --at 3 --knowledge none.toml", "none.toml: "),
     ] {
         let message = at.refuse(&format!("explain log.jsonl --model model {flags}"));

@@ -122,7 +122,7 @@ fn options_out_of_range_are_refused() {
         ("--noise -0.1", "noise: -0.1 is out of range"),
         ("--drop NaN", "drop: NaN is out of range"),
         ("--length 1", "length: 1 is out of range"),
-        ("--sequences 0", "--sequences and --length: expected at least 1"),
+        ("--sequences 0", "--sequences: 0 is out of range; expected at least 1"),
         ("--truth-draws 1", "--truth-draws: 1 is out of range"),
     ] {
         let complaint = at.refuse(&format!("simulate fleet --out fleet {options}"));

@@ -178,7 +178,7 @@ fn a_run_is_not_continued_as_another() {
     for (change, expected) in [
         ("--threshold 0.2", "cannot be continued with other settings: threshold is 0.05 instead of 0.2"),
         ("--seed 8", "seed is 7 instead of 8"),
-        ("--all-pairs", "one run is with --all-pairs and the other without"),
+        ("--all-pairs", "one run is with the option all_pairs and the other without"),
         ("--model other", "cannot be continued with another model"),
         ("--case s1", "holds more results than the log has sequences"),
     ] {

@@ -87,7 +87,7 @@ fn networks_train_on_shaped_logs() {
     let shaping = "--min-count 20 --collapse --max-length 4 --gap 30m";
     let output = at.try_run(&format!("train fleet.csv --out model --steps 3 --width 8 --heads 2 {shaping} {FLAGS}"));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && said.contains("pieces more from splitting at gaps"), "{said}");
+    assert!(output.status.success() && said.contains("more pieces from splitting at gaps"), "{said}");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn standard_input_and_formats() {
         json(&String::from_utf8(output.stdout).unwrap())
     };
     let told = run("log info - --json", "session\tactivity\na\tb\n");
-    assert_eq!((told["format"].as_str(), told["delimiter"].as_str()), (Some("CSV"), Some("\t")));
+    assert_eq!((told["format"].as_str(), told["delimiter"].as_str()), (Some("csv"), Some("\t")));
     assert_eq!(run("log info - --json --min-count 2", "a b a\nb\n")["cases"].as_u64(), Some(2));
     assert_eq!(run("log info - --json --format text", "session,activity\n")["event_types"].as_u64(), Some(1));
     let single = "log info - --json --single-case --event-column what --gap 10";
@@ -134,9 +134,9 @@ fn flags_that_cannot_be() {
         ("log info log.csv --gap -1", "expected a duration"),
         ("log info log.csv --max-length 0", "expected a whole number, 1 or more"),
         ("log info log.csv --min-count 0", "--min-count"),
-        ("log info log.csv --delimiter ab", "expected one ASCII sign, or tab"),
+        ("log info log.csv --delimiter ab", "expected one ASCII character, or tab"),
         ("log info log.csv --single-case --case-column case", "cannot be used with"),
-        ("log info log.csv --gap 5m", "has no times, so that --gap finds none"),
+        ("log info log.csv --gap 5m", "--gap: needs times, but sequence"),
         ("log info log.csv --event-column nope", "no such column"),
         ("log info nowhere.csv", "nowhere.csv"),
     ] {

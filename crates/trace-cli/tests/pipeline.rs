@@ -116,7 +116,8 @@ fn results_have_the_documented_shape() {
         edges.iter().map(|edge| edge["tied"].as_bool().unwrap()).collect::<Vec<_>>(),
         [false, true, false, false]
     );
-    assert!(edges[0].get("kept").is_none());
+    assert_eq!(edges[0]["kept"], true);
+    assert_eq!(first["options"], serde_json::json!({"all_pairs": false, "self_loops": false}));
     let summary = first["summary"].as_array().unwrap();
     assert!(
         summary

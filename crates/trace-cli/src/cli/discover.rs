@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trace_core::{Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold};
-use trace_lab::methods::Kind;
+use trace_causal::{
+    DEFAULT_CHAINS, Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold, Unknown,
+};
 
-use super::{Bytes, LogArgs, parse_bytes, parse_memory, parse_particles, parse_threshold};
+use super::LogArgs;
+use super::parse::{Bytes, parse_bytes, parse_memory, parse_particles, parse_threshold};
 
+/// The flags of `trace discover`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  trace simulate scm --vocabulary 200 --memory 2 --sequences 500 --truth none --out process\n  \
@@ -15,23 +18,22 @@ use super::{Bytes, LogArgs, parse_bytes, parse_memory, parse_particles, parse_th
                   trace discover process/events.jsonl --model model --out results.jsonl --population population.json"
 )]
 pub struct DiscoverArgs {
+    /// The log
     #[command(flatten)]
     pub log: LogArgs,
     /// Model folder
     #[arg(long, value_name = "MODEL")]
     pub model: PathBuf,
-    /// Result file to write, one JSON line a sequence
+    /// Result file to write, one JSON line per sequence
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Only these sequences; may be given several times. Sequences of a plain text log are called by their line number
     #[arg(long = "case", value_name = "ID")]
     pub cases: Vec<String>,
-    /// Our own method, or one to compare it with (docs/methods.md); attention needs a model trained with --backbone bert
-    #[arg(long = "method", value_enum, default_value_t = MethodFlag::Trace, value_name = "NAME")]
-    pub kind: MethodFlag,
+    /// The method
     #[command(flatten)]
     pub method: MethodArgs,
-    /// What is known beforehand about which types can cause which (TOML; docs/formats.md says how)
+    /// What is known beforehand about which types can cause which (TOML; see docs/guide/knowledge.md)
     #[arg(long, value_name = "FILE")]
     pub knowledge: Option<PathBuf>,
     /// Write every tested pair, kept or not, so that a threshold can be moved later
@@ -51,58 +53,29 @@ pub struct DiscoverArgs {
     pub device: String,
     /// The most memory that a network may use, such as 2GB; may change last digits [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub max_memory: Option<Bytes>,
+    pub ram_limit: Option<Bytes>,
     /// Continue an interrupted run
     #[arg(long)]
     pub resume: bool,
 }
 
-/// Methods by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum MethodFlag {
-    /// Replace one event, keep the others, compare what follows
-    Trace,
-    /// The paper's construction, which also replaces what lies between cause and effect
-    Staircase,
-    /// The difference between the effect's probabilities with the cause and without
-    Granger,
-    /// Shapley values, by sampled orders
-    Shapley,
-    /// Input × gradient; needs a network
-    Saliency,
-    /// Attention weights of a masked model
-    Attention,
-    /// How often a type directly follows another in the log
-    Bigram,
-    /// The most frequent types cause everything
-    Frequency,
-    /// Guesses
-    Random,
-}
-
-impl MethodFlag {
-    /// The laboratory's name for it.
-    pub const fn kind(self) -> Kind {
-        match self {
-            Self::Trace => Kind::Trace,
-            Self::Staircase => Kind::Staircase,
-            Self::Granger => Kind::Granger,
-            Self::Shapley => Kind::Shapley,
-            Self::Saliency => Kind::Saliency,
-            Self::Attention => Kind::Attention,
-            Self::Bigram => Kind::Bigram,
-            Self::Frequency => Kind::Frequency,
-            Self::Random => Kind::Random,
-        }
-    }
-}
-
+/// What to do with events that the model does not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnknownEvents {
     /// Refuse the log
     Error,
     /// Leave them out and count them
     Skip,
+}
+
+impl UnknownEvents {
+    /// The library's option.
+    pub const fn unknown(self) -> Unknown {
+        match self {
+            Self::Error => Unknown::Refuse,
+            Self::Skip => Unknown::Skip,
+        }
+    }
 }
 
 /// The settings of the method.
@@ -167,6 +140,7 @@ impl MethodArgs {
     }
 }
 
+/// Which positions are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InterventionFlag {
     /// Only the cause; what lies between stays as observed
@@ -175,6 +149,7 @@ pub enum InterventionFlag {
     Staircase,
 }
 
+/// What replacements are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProposalFlag {
     /// Every type alike
@@ -185,6 +160,7 @@ pub enum ProposalFlag {
     Model,
 }
 
+/// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DivergenceFlag {
     /// Whether the observed event happens
@@ -193,10 +169,49 @@ pub enum DivergenceFlag {
     Full,
 }
 
+/// What comes before the candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HistoryFlag {
     /// As it was
     Observed,
     /// Resampled from the model for each particle
     Sampled,
+}
+
+/// The flags of `trace explain`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  trace simulate scm --vocabulary 60 --memory 3 --sequences 500 --truth none --out process\n  \
+                  trace train process/events.jsonl --backbone ngram --out model\n  \
+                  trace explain process/events.jsonl --model model --case s3 --at 20"
+)]
+pub struct ExplainArgs {
+    /// The log
+    #[command(flatten)]
+    pub log: LogArgs,
+    /// Model folder
+    #[arg(long, value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The sequence; may be left out where the log has only one
+    #[arg(long, value_name = "ID")]
+    pub case: Option<String>,
+    /// The event to explain: its position, counted from 0, or its type, of which the last occurrence is meant. A type
+    /// that looks like a number is written type:12
+    #[arg(long, value_name = "POSITION|TYPE")]
+    pub at: String,
+    /// The method
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// What is known beforehand about which types can cause which (TOML; see docs/guide/knowledge.md)
+    #[arg(long, value_name = "FILE")]
+    pub knowledge: Option<PathBuf>,
+    /// How many chains to show
+    #[arg(long, default_value_t = DEFAULT_CHAINS, value_name = "N", allow_negative_numbers = true)]
+    pub chains: usize,
+    /// What to do with events the model does not know
+    #[arg(long, value_enum, default_value_t = UnknownEvents::Error)]
+    pub unknown: UnknownEvents,
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
 }

@@ -3,19 +3,24 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use trace_io::log::{BadRows, ColumnChoice, Format, LogOptions, Shaping, TimeUnit};
+use trace_causal::{BadRows, ColumnChoice, Format, LogOptions, Shaping, TimeUnit};
 
+use super::parse::{parse_delimiter, parse_gap, parse_length};
+
+/// `trace log`.
 #[derive(Debug, Subcommand)]
 pub enum LogCommand {
     /// What a log holds, what is read of it and what is dropped
     Info(LogInfoArgs),
 }
 
+/// The flags of `trace log info`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  \
                   printf 'case,event,time\\nv1,A,2024-05-31 17:30\\nv1,B,2024-05-31 17:31\\n' > log.csv\n  \
                   trace log info log.csv")]
 pub struct LogInfoArgs {
+    /// The log
     #[command(flatten)]
     pub log: LogArgs,
     /// Print JSON instead of text
@@ -33,8 +38,8 @@ pub struct LogArgs {
     /// Format of the log [default: by its name, or its first bytes]
     #[arg(long, value_enum, help_heading = "Log")]
     pub format: Option<FormatFlag>,
-    /// What separates fields: a sign, or tab [default: the one of , ; tab | that fits the first rows]
-    #[arg(long, value_name = "SIGN", value_parser = parse_delimiter, help_heading = "Log")]
+    /// Character that separates fields, or tab [default: the one of , ; tab | that fits the first rows]
+    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter, help_heading = "Log")]
     pub delimiter: Option<u8>,
     /// The first row is data; columns are called 1, 2, 3 …
     #[arg(long, help_heading = "Log")]
@@ -51,13 +56,13 @@ pub struct LogArgs {
     /// Column of the time; several are joined with a space [default: by the usual names, if there is one]
     #[arg(long, value_name = "NAME", help_heading = "Log")]
     pub time_column: Vec<String>,
-    /// Leave times out and go by the order in the file
+    /// Ignore times and go by the order in the file
     #[arg(long, conflicts_with_all = ["time_column", "time_format", "time_unit", "gap"], help_heading = "Log")]
     pub no_time: bool,
     /// How times are written, such as "%d.%m.%Y %H:%M" [default: ISO 8601 and the like, or numbers]
     #[arg(long, value_name = "FORMAT", help_heading = "Log")]
     pub time_format: Option<String>,
-    /// Unit of times that are numbers, to make seconds of them [default: they stay as they are]
+    /// Unit of times that are numbers, which are then converted to seconds [default: they stay as they are]
     #[arg(long, value_enum, conflicts_with = "time_format", help_heading = "Log")]
     pub time_unit: Option<UnitFlag>,
     /// What to do with rows that cannot be read
@@ -69,7 +74,7 @@ pub struct LogArgs {
     /// Fold types that occur less often than this into one, called (rare)
     #[arg(long, value_name = "N", help_heading = "Log", value_parser = clap::value_parser!(u64).range(1..))]
     pub min_count: Option<u64>,
-    /// Make one event of each run of the same event
+    /// Merge consecutive repetitions of the same event into one
     #[arg(long, help_heading = "Log")]
     pub collapse: bool,
     /// Split cases that have more events than this
@@ -78,21 +83,6 @@ pub struct LogArgs {
 }
 
 impl LogArgs {
-    /// What is done after reading, as flags, for a model's record; `None` if nothing is.
-    pub fn shaping(&self) -> Option<String> {
-        let flag = |name: &str, value: Option<String>| value.map(|value| format!("--{name} {value}"));
-        let flags: Vec<String> = [
-            flag("gap", self.gap.map(|gap| gap.to_string())),
-            flag("min-count", self.min_count.map(|count| count.to_string())),
-            self.collapse.then(|| "--collapse".to_owned()),
-            flag("max-length", self.max_length.map(|length| length.to_string())),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        (!flags.is_empty()).then(|| flags.join(" "))
-    }
-
     /// The library's options.
     pub fn options(&self) -> LogOptions {
         LogOptions {
@@ -122,19 +112,20 @@ impl LogArgs {
     }
 }
 
+/// Formats of logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatFlag {
-    /// One row an event, fields separated by a sign
+    /// One row per event, fields separated by a character
     Csv,
-    /// One row an event, fields separated by tabs
+    /// One row per event, fields separated by tabs
     Tsv,
-    /// One row an event, in columns
+    /// One row per event, in columns
     Parquet,
-    /// XML of process mining
+    /// The XML format of process mining
     Xes,
-    /// One JSON object a sequence
+    /// One JSON object per sequence
     Jsonl,
-    /// One sequence a line
+    /// One sequence per line
     Text,
 }
 
@@ -151,6 +142,7 @@ impl FormatFlag {
     }
 }
 
+/// Units of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnitFlag {
     /// Seconds
@@ -174,44 +166,11 @@ impl UnitFlag {
     }
 }
 
+/// What to do with bad rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BadRowsFlag {
     /// Refuse the log
     Error,
     /// Leave them out and count them
     Skip,
-}
-
-fn parse_delimiter(text: &str) -> Result<u8, String> {
-    match text.as_bytes() {
-        _ if matches!(text, "tab" | "\\t") => Ok(b'\t'),
-        [b'"' | b'\n' | b'\r' | 0] => Err("cannot separate fields".to_owned()),
-        [sign] if sign.is_ascii() => Ok(*sign),
-        _ => Err("expected one ASCII sign, or tab".to_owned()),
-    }
-}
-
-fn parse_length(text: &str) -> Result<usize, String> {
-    let length = text.parse().ok().filter(|length| *length > 0);
-    length.ok_or_else(|| "expected a whole number, 1 or more".to_owned())
-}
-
-/// A duration in seconds.
-fn parse_gap(text: &str) -> Result<f64, String> {
-    let expected = || "expected a duration such as 90, 500ms, 30m, 2h or 1d".to_owned();
-    let split = text.find(|c: char| c.is_ascii_alphabetic() && c != 'e').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit = match unit {
-        "" | "s" => 1.0,
-        "ms" => 1e-3,
-        "us" => 1e-6,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        "w" => 604_800.0,
-        _ => return Err(expected()),
-    };
-    let number: f64 = number.trim().parse().map_err(|_| expected())?;
-    let seconds = number * unit;
-    if seconds.is_finite() && seconds >= 0.0 { Ok(seconds) } else { Err(expected()) }
 }

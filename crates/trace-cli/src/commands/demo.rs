@@ -4,27 +4,25 @@
 //! what caused what; the answers are compared with the truth; one failure is explained; all of it goes into a page.
 //! Every step is a command that the user could have typed, and is shown before it runs.
 
-use std::io::Write;
 use std::path::Path;
 
 use clap::Parser;
-use trace_core::{Chain, Explanation, Position};
-use trace_io::result::ResultReader;
+use trace_causal::{Chain, Explanation, Position, ResultReader};
 
 use crate::cli::{Cli, DemoArgs};
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::progress::say;
+use crate::output::say;
 
 /// Vehicles whose graphs are looked at.
 const ASKED_ABOUT: usize = 100;
-/// Events a step of training reads, and events of a vehicle, about: together one pass over the training vehicles.
+/// Events that a step of training reads, and events of a vehicle, about: together one pass over the training vehicles.
 const STEP_EVENTS: usize = 1024;
 const VEHICLE_EVENTS: usize = 60;
 /// Marks a folder as one that a demo made and may replace.
 const MARK: &str = "demo.txt";
 
-pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
+pub fn run(args: &DemoArgs, quiet: bool) -> Result<(), Failure> {
     if !(100..=10_000_000).contains(&args.vehicles) {
         return Err(Failure::usage(format!("--vehicles: {} is out of range; expected 100 to 10000000", args.vehicles)));
     }
@@ -120,13 +118,15 @@ pub fn run(args: &DemoArgs, quiet: bool) -> anyhow::Result<()> {
 }
 
 /// Makes room. Only what an earlier demo left is replaced.
-fn prepare(folder: &Path) -> anyhow::Result<()> {
+fn prepare(folder: &Path) -> Result<(), Failure> {
     let is_empty = |folder: &Path| folder.read_dir().is_ok_and(|mut entries| entries.next().is_none());
     if folder.join(MARK).is_file() {
         std::fs::remove_dir_all(folder).map_err(trace_io::Error::io(folder))?;
     } else if folder.exists() && !is_empty(folder) {
-        let reason =
-            format!("{}: is there already; expected a new or empty folder, or an earlier demo's", folder.display());
+        let reason = format!(
+            "{}: is there already; expected a new or empty folder, or that of an earlier demo",
+            folder.display()
+        );
         return Err(Failure::usage(reason));
     }
     std::fs::create_dir_all(folder).map_err(trace_io::Error::io(folder))?;
@@ -148,9 +148,9 @@ impl Story<'_> {
     }
 
     /// Runs a command line in which `@` stands for the demo's folder.
-    fn run(&self, words: &[&str]) -> anyhow::Result<()> {
+    fn run(&self, words: &[&str]) -> Result<(), Failure> {
         if interrupt::requested() {
-            return Err(Failure::interrupted(format!("what is done so far is in {}", self.folder)));
+            return Err(Failure::Interrupted(format!("what is done so far is in {}", self.folder)));
         }
         let words: Vec<String> = words
             .iter()
@@ -162,14 +162,13 @@ impl Story<'_> {
             words.iter().map(|word| if word.contains(' ') { format!("'{word}'") } else { word.clone() }).collect();
         say(self.quiet, format_args!("$ trace {}", shown.join(" ")));
         let program = std::iter::once("trace".to_owned());
-        let cli = Cli::try_parse_from(program.chain(words))?;
-        std::io::stdout().flush()?;
+        let cli = Cli::try_parse_from(program.chain(words)).map_err(|error| Failure::usage(error.to_string()))?;
         super::run(&cli.command, self.quiet)
     }
 }
 
 /// The event whose chain back to a root has the most links, and among those the strongest.
-fn worth_explaining(results: &Path) -> anyhow::Result<Option<(String, Position)>> {
+fn worth_explaining(results: &Path) -> Result<Option<(String, Position)>, Failure> {
     let mut reader = ResultReader::open(results)?;
     let mut best: Option<((usize, f64), String, Position)> = None;
     while let Some((_, line)) = reader.next_result()? {

@@ -1,0 +1,100 @@
+//! `trace discover` and `trace explain`.
+
+use trace_causal::{Discover, DiscoverOptions, Explain, Found, Log, Model, ResultOptions};
+
+use crate::cli::{DiscoverArgs, ExplainArgs};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::{print, print_json, say};
+use crate::progress::Terminal;
+
+pub fn run(args: &DiscoverArgs, quiet: bool) -> Result<(), Failure> {
+    check_paths(args)?;
+    let terminal = Terminal::new(quiet);
+    let mut model = Model::open_on(&args.model, &args.device)?;
+    if let Some(limit) = args.ram_limit {
+        model.set_ram_limit(limit.0);
+    }
+    let log = Log::open_with(&args.log.path, &args.log.options())?;
+    let cancel = interrupt::watch()?;
+    let options = DiscoverOptions {
+        settings: args.method.settings(),
+        result: ResultOptions { all_pairs: args.all_pairs, self_loops: args.self_loops },
+        cases: args.cases.clone(),
+        unknown: args.unknown.unknown(),
+    };
+    let mut discover = Discover::with_options(&model, options).to_file(&args.out).resume(args.resume);
+    if let Some(path) = &args.knowledge {
+        discover = discover.knowledge(path);
+    }
+    if let Some(path) = &args.population {
+        discover = discover.population_file(path);
+    }
+    let found = discover.progress(&terminal).cancel(&cancel).run(&log)?;
+    say(quiet, describe(args, &found));
+    Ok(())
+}
+
+/// Refuses to write into the model, whose folder the library does not know.
+fn check_paths(args: &DiscoverArgs) -> Result<(), Failure> {
+    let model = args.model.canonicalize().ok();
+    for output in std::iter::once(&args.out).chain(&args.population) {
+        if model.is_some() && output.parent().and_then(|folder| folder.canonicalize().ok()) == model {
+            return Err(Failure::usage(format!("{}: would be written into the model", output.display())));
+        }
+    }
+    Ok(())
+}
+
+/// What was done, for people.
+fn describe(args: &DiscoverArgs, found: &Found) -> String {
+    let mut text = format!(
+        "{}: {} sequences, {} edges; {} branch positions scored in {:.1} s",
+        args.out.display(),
+        found.sequences(),
+        found.edges(),
+        found.branch_positions(),
+        found.seconds()
+    );
+    if found.too_short() > 0 {
+        text += &format!("; {} sequences too short to test were skipped", found.too_short());
+    }
+    if found.unknown_events() > 0 {
+        text += &format!("; {} events the model does not know were left out", found.unknown_events());
+    }
+    let (tested, excluded) = (found.tested(), found.excluded());
+    if excluded > 0 {
+        text += &format!("; {excluded} of {} pairs excluded by knowledge", tested + excluded);
+    }
+    if found.edges() * 2 > tested {
+        text += &format!(
+            "\nnote: {:.0} % of the tested pairs are edges: in a log this regular almost every event depends on those \
+             before it; the strongest say most, and a population graph ranks them",
+            100.0 * found.edges() as f64 / tested as f64
+        );
+    }
+    text
+}
+
+pub fn explain(args: &ExplainArgs, quiet: bool) -> Result<(), Failure> {
+    let terminal = Terminal::new(quiet);
+    let model = Model::open(&args.model)?;
+    let log = Log::open_with(&args.log.path, &args.log.options())?;
+    let mut explain = Explain::new(&model)
+        .settings(args.method.settings())
+        .knowledge(args.knowledge.clone())
+        .unknown(args.unknown.unknown())
+        .at(&args.at);
+    if let Some(id) = &args.case {
+        explain = explain.case(id);
+    }
+    let explained = explain.progress(&terminal).run(&log)?;
+    if args.json {
+        return print_json(&explained);
+    }
+    let mut text = explained.text(args.chains);
+    if explained.explanation.roots.len() > args.chains {
+        text = text.replace("weaker ones\n", "weaker ones (--chains shows more)\n");
+    }
+    print(&text)
+}
