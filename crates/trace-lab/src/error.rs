@@ -1,19 +1,13 @@
 //! What can go wrong in the laboratory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use trace_causal::ErrorKind;
 
 /// Why an experiment has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file could not be read or written.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
     /// The folder holds something else.
     #[error("{}: holds results of another size or version; expected an empty folder or the same settings", path.display())]
     Mixed {
@@ -33,21 +27,54 @@ pub enum Error {
     /// The run was asked to stop; what is finished is kept.
     #[error("stopped; what is finished is kept")]
     Interrupted,
-    /// A model could not be made or opened.
-    #[error(transparent)]
-    Model(#[from] trace_models::Error),
-    /// A method failed.
-    #[error(transparent)]
-    Method(#[from] trace_core::Error),
     /// A figure could not be drawn or a table written.
     #[error("{0}")]
     Output(String),
+    /// A model could not be trained or opened, a file not read or written, or a method failed.
+    #[error(transparent)]
+    Library(trace_causal::Error),
 }
 
 impl Error {
-    /// Wraps a failure at a path.
-    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |error| Self::Io { path, error }
+    /// For `map_err` on file operations.
+    pub fn io(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| trace_io::Error::io(path)(error).into()
+    }
+
+    /// Whose it is to mend it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Mixed { .. } | Self::Rows { .. } => ErrorKind::BadInput,
+            Self::Interrupted => ErrorKind::Cancelled,
+            Self::Output(_) => ErrorKind::Internal,
+            Self::Library(error) => error.kind(),
+        }
+    }
+}
+
+impl From<trace_causal::Error> for Error {
+    fn from(error: trace_causal::Error) -> Self {
+        match error.kind() {
+            ErrorKind::Cancelled => Self::Interrupted,
+            _ => Self::Library(error),
+        }
+    }
+}
+
+impl From<trace_io::Error> for Error {
+    fn from(error: trace_io::Error) -> Self {
+        Self::Library(error.into())
+    }
+}
+
+impl From<trace_models::Error> for Error {
+    fn from(error: trace_models::Error) -> Self {
+        Self::Library(error.into())
+    }
+}
+
+impl From<trace_core::Error> for Error {
+    fn from(error: trace_core::Error) -> Self {
+        Self::Library(error.into())
     }
 }

@@ -8,7 +8,7 @@ use trace_report::figure::chart::{Chart, Scale as Axis, Series};
 
 use crate::experiments::Experiment;
 use crate::rows::Rows;
-use crate::stand::Worlds;
+use crate::simulator::Simulators;
 use crate::{Error, Scale, Size};
 
 /// Where experiments are run, and how large.
@@ -23,7 +23,7 @@ pub struct Lab<'l> {
     pub(crate) only: Vec<String>,
     /// What is told while the work goes on.
     pub(crate) reporter: &'l dyn Report,
-    pub(crate) worlds: Worlds,
+    pub(crate) simulators: Simulators,
 }
 
 /// Who listens while an experiment runs.
@@ -53,7 +53,7 @@ pub struct Outcome {
 impl<'l> Lab<'l> {
     /// A laboratory of a size in a folder, which need not exist yet.
     pub fn new(folder: PathBuf, size: Size, reporter: &'l dyn Report) -> Self {
-        Self { folder, size, scale: size.scale(), only: Vec::new(), reporter, worlds: Worlds::default() }
+        Self { folder, size, scale: size.scale(), only: Vec::new(), reporter, simulators: Simulators::default() }
     }
 
     /// The same with other numbers than the size's own.
@@ -123,8 +123,8 @@ impl<'l> Lab<'l> {
         flags
     }
 
-    /// Writes down what is about to be run, or refuses to mix it with something else. Where all of it is `finished`, the machine
-    /// that did it stays on record.
+    /// Writes down what is about to be run, or refuses to mix it with something else. Where all of it is `finished`,
+    /// the machine that did it stays on record.
     fn check_record(&self, experiment: &Experiment, finished: bool) -> Result<(), Error> {
         let path = self.folder.join(format!("{}.json", experiment.name));
         let (mut seeds, mut machine) = (self.scale.seeds, machine());

@@ -1,4 +1,4 @@
-//! The results page: every experiment that has rows, with the paper's figure beside ours.
+//! The results page: every experiment that has rows, with what the paper reports beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use crate::{Error, Size};
 /// Writes `results.md` into the folder of results, from what is finished there.
 pub fn write_page(folder: &Path) -> Result<PathBuf, Error> {
     let mut text = String::from(
-        "# Results\n\nTables and figures of the paper, run again: those that have been run into this folder. How \
-         it was done was fixed before: see the protocol. \
-         A cell is the mean over seeds, ± its spread where there is more than one. Figures without a prefix are those of \
-         the summary graph (pairs of types); `positions` are pairs of positions; `megabytes` is the most that the program \
-         held meanwhile, with all that it keeps for other experiments.\n",
+        "# Results\n\nTables and figures of the paper, run again: those that have been run into this folder. How it was \
+         done was fixed before: see research/protocol.md. A cell is the mean over seeds, ± its spread where there is \
+         more than one. Figures without a prefix are those of the summary graph (pairs of types); `positions` are pairs \
+         of positions; `megabytes` is the most that the program held meanwhile, with all that it keeps for other \
+         experiments.\n",
     );
     for experiment in ALL {
         let rows = Rows::open(&folder.join(format!("{}.rows.jsonl", experiment.name)))?;
@@ -52,7 +52,8 @@ fn only(experiment: &Experiment, rows: &Rows, size: Size) -> String {
     let cells = (experiment.cells)(size);
     let done: Vec<String> =
         cells.iter().filter(|cell| rows.has(&cell.name, 1)).map(|cell| quoted(&cell.name)).collect();
-    if done.len() == cells.len() { String::new() } else { format!(" --only {}", done.join(" ")) }
+    // An early version divided an experiment into other parts.
+    if done.is_empty() || done.len() == cells.len() { String::new() } else { format!(" --only {}", done.join(" ")) }
 }
 
 /// A name as a shell takes it.
@@ -65,7 +66,7 @@ fn section(experiment: &Experiment, rows: &Rows, record: &Record) -> String {
     let only = size.map_or_else(String::new, |size| only(experiment, rows, size));
     let seeds = rows.rows().iter().map(|row| row.seed).max().unwrap_or(0);
     let mut text = format!(
-        "\n## {}\n\n`trace bench {}{flags}{only} --seeds {seeds}` on {machine}\n\nPaper: {}.\n\n{}\n\n",
+        "\n## {}\n\n`trace-lab {}{flags}{only} --seeds {seeds}` on {machine}\n\nPaper: {}.\n\n{}\n\n",
         experiment.title, experiment.name, experiment.paper, experiment.why
     );
     let table = rows.table(experiment.columns);

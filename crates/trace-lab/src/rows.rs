@@ -1,4 +1,4 @@
-//! Rows of results: one a cell and seed, as they were measured.
+//! Rows of results: those of each cell and seed, as they were measured.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -27,6 +27,16 @@ impl Row {
     pub fn new(seed: u64, keys: &[(&str, String)]) -> Self {
         let keys = keys.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         Self { keys, seed, values: Vec::new() }
+    }
+
+    /// The same row with figures that an early version called otherwise under their present names.
+    fn renamed(mut self) -> Self {
+        for (name, _) in &mut self.values {
+            if name == "seconds_a_sequence" {
+                "seconds_per_sequence".clone_into(name);
+            }
+        }
+        self
     }
 
     /// The same row with one more figure.
@@ -93,7 +103,8 @@ struct Line {
 }
 
 impl Rows {
-    /// Reads what an earlier run finished. A last line that was cut short does not count; the next cell is written over it.
+    /// Reads what an earlier run finished. A last line that was cut short does not count; the next cell is written over
+    /// it.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let mut rows = Self { path: path.to_owned(), cut: None, done: BTreeSet::new(), list: Vec::new() };
         let text = match fs::read_to_string(path) {
@@ -110,7 +121,7 @@ impl Rows {
                 reason: error.to_string(),
             })?;
             rows.done.insert((line.cell, line.seed));
-            rows.list.extend(line.rows);
+            rows.list.extend(line.rows.into_iter().map(Row::renamed));
         }
         Ok(rows)
     }

@@ -23,9 +23,9 @@ pub struct Scale {
     /// The most that one is trained on, where there is more to learn.
     pub most_events: usize,
     /// Events for each pair of types that there is to learn, within these bounds.
-    pub events_a_pair: usize,
+    pub events_per_pair: usize,
     /// Events for each lag that there is to learn, among few types, within these bounds.
-    pub events_a_lag: usize,
+    pub events_per_lag: usize,
     /// Event types where it is not their number that an experiment asks about.
     pub few_types: usize,
     /// Events of a sequence.
@@ -34,8 +34,8 @@ pub struct Scale {
     pub memory: usize,
     /// Sequences that are reported, and as many to choose thresholds by.
     pub sequences: usize,
-    /// Sequences that are reported of few types: some of these run in circles and have an edge or two, so that the mean of ten
-    /// says little.
+    /// Sequences that are reported of few types: some of these run in circles and have an edge or two, so that the mean
+    /// of ten says little.
     pub many_sequences: usize,
     /// Processes, each with a backbone of its own, that a mean and spread are taken over.
     pub seeds: u64,
@@ -52,14 +52,14 @@ impl Scale {
         Self { events, most_events: events, ..self }
     }
 
-    /// Events to train on for a vocabulary: what must be learnt grows with its square.
+    /// Events to train on for a vocabulary: what must be learned grows with its square.
     pub(crate) fn events_for_types(&self, types: usize) -> usize {
-        (self.events_a_pair * types * types).min(self.most_events).max(self.events)
+        (self.events_per_pair * types * types).min(self.most_events).max(self.events)
     }
 
     /// Events to train on for a memory of few types.
     pub(crate) fn events_for_lags(&self, lags: usize) -> usize {
-        (self.events_a_lag * lags).min(self.most_events).max(self.events)
+        (self.events_per_lag * lags).min(self.most_events).max(self.events)
     }
 }
 
@@ -107,8 +107,8 @@ impl Size {
             vocabulary,
             events,
             most_events,
-            events_a_pair: 5,
-            events_a_lag: 1_000_000,
+            events_per_pair: 5,
+            events_per_lag: 1_000_000,
             few_types,
             length,
             memory,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_to_learn_is_learnt_from_more_events_unless_a_number_was_asked_for() {
+    fn more_to_learn_is_learned_from_more_events_unless_a_number_was_asked_for() {
         let scale = Size::Standard.scale();
         let types = [200, 500, 1000, 2000, 8000].map(|types| scale.events_for_types(types));
         assert_eq!(types, [2_500_000, 2_500_000, 5_000_000, 20_000_000, 20_000_000]);

@@ -1,171 +1,138 @@
-//! Training a backbone inside the laboratory.
+//! Training a backbone inside the laboratory: by [`trace_causal::Train`], like everybody.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-use serde_json::{Value, json};
-use trace_core::numerics::entropy;
-use trace_core::{DensityModel, EventId, ModelError};
-use trace_models::neural::NetworkConfig;
-use trace_models::neural::shape::{DECAY, STEP_EVENTS, usual_pace};
-use trace_models::neural::train::{
-    Checkpoints, Echo, Limit, OptimiserKind, Schedule, Survey, TrainEnd, TrainObserver, TrainProgress, TrainSpec,
-    TrainState,
+use serde_json::json;
+use trace_causal::{
+    Backbone, Cancel, Log, Model, NetworkOptions, Note, Train, TrainOptions, TrainProgress, Update, Vocabulary,
 };
-use trace_models::{ModelRecord, write_folder};
+use trace_core::EventId;
+use trace_models::neural::shape::EVENTS_PER_STEP;
+use trace_models::neural::train::CorpusStatistics;
 
 use crate::Error;
-use crate::lab::Lab;
-use crate::stand::World;
+use crate::lab::{Lab, Report};
+use crate::setup::Recipe;
+use crate::simulator::Simulator;
 
 /// Share of the corpus that is held out, to know the fit.
-const HELD_OUT: f64 = 0.02;
-/// Seed of weights and order.
-const SEED: u64 = 1;
-const CHECKPOINT_SECONDS: f64 = 30.0;
+pub(crate) const HELD_OUT: f64 = 0.02;
+/// Seed of the split, the weights and the order.
+pub(crate) const SEED: u64 = 1;
+/// How often a line is said of a training.
 const SAY_EVERY: Duration = Duration::from_secs(30);
 
-/// Trains a network by one pass over a corpus and writes its folder. Goes on where an earlier run stopped. The weights
-/// after some shares of the training are kept too, in folders beside it.
-pub fn network(
-    lab: &Lab<'_>,
-    world: &World,
-    config: &NetworkConfig,
-    corpus: &Vec<Vec<EventId>>,
-    folder: &Path,
-    shares: &[f64],
-) -> Result<(), Error> {
-    let types = world.oracle().vocabulary_size();
-    let survey = Survey::new(corpus, types, HELD_OUT, SEED)?;
-    let mean = survey.events as f64 / survey.sequences.max(1) as f64;
-    let batch = (STEP_EVENTS / mean).round().max(1.0) as usize;
-    let steps = (survey.training_events() as f64 / (batch as f64 * mean)).ceil() as u64;
-    let (rate, pace) = usual_pace(config);
-    let spec = TrainSpec {
-        optimiser: OptimiserKind::AdamW,
-        rate,
-        schedule: Schedule::default(),
-        pace,
-        decay: DECAY,
-        batch,
-        length: survey.longest,
-        limit: Limit::Steps(steps),
-        seed: SEED,
-        checkpoint_seconds: CHECKPOINT_SECONDS,
-    };
-    let settings = json!({"network": format!("{config:?}"), "spec": format!("{spec:?}"),
-                          "corpus": format!("{:016x}", survey.fingerprint)});
-    let checkpoints = Checkpoints::open(&Checkpoints::place(folder))?;
-    let state = if checkpoints.exists() {
-        checkpoints.load(&settings, spec.optimiser, config.parameters())?
-    } else {
-        let looks_back = matches!(config, NetworkConfig::Llama(_));
-        let echo = if looks_back { Echo::measure(corpus, &survey)? } else { Echo::default() };
-        config.fresh_state_on(corpus, &survey, &echo, SEED, spec.optimiser)?
-    };
-    let mut record = ModelRecord { event_counts: Some(survey.counts.clone()), ..ModelRecord::default() };
-    record.special_tokens.insert(config.last_token().to_owned(), config.tokens() as u32 - 1);
-    let save = |folder: &Path, weights: &[f32], record: ModelRecord| {
-        write_folder(folder, |folder| config.save(folder, weights, &world.vocabulary(), record))
-    };
-    let place = marks(folder);
-    let wanted: Vec<u64> = shares.iter().map(|share| ((share * steps as f64) as u64).max(1)).collect();
-    if !wanted.is_empty() {
-        fs::create_dir_all(&place).map_err(Error::io(&place))?;
+/// Trains the backbone of a recipe by one pass over its events, and writes its folder. Goes on where an earlier run
+/// stopped: the log that it was trained on stays beside the checkpoint until the training is complete.
+pub(crate) fn backbone(lab: &Lab<'_>, recipe: &Recipe, simulator: &Simulator, folder: &Path) -> Result<Model, Error> {
+    let corpus = recipe.corpus(lab, simulator)?;
+    let vocabulary = simulator.vocabulary();
+    let options = options(recipe, &corpus, vocabulary.len())?;
+    let log = log_of(folder);
+    if !log.exists() {
+        write_log(&log, &corpus, &vocabulary)?;
     }
-    let mut observer = Observer {
-        lab,
-        checkpoints: &checkpoints,
-        settings: &settings,
-        said: Instant::now(),
-        mark: &|state| {
-            let here = place.join(state.step.to_string());
-            if wanted.contains(&state.step) { save(&here, &state.weights, record.clone()) } else { Ok(()) }
-        },
+    drop(corpus);
+    let process = lab.folder.join("processes").join(recipe.simulator.name());
+    simulator.save(&process)?;
+
+    let (cancel, ticker) = (Cancel::new(), Ticker::new(lab.reporter));
+    let listen = |update: &Update<'_>| match update {
+        Update::Step(progress) if !ticker.step(progress) => cancel.cancel(),
+        Update::Note(note @ Note::ContinuingSteps(_)) => lab.say(&format!("  {note}")),
+        _ => {}
     };
-    let trained = config.train(corpus, &survey, &spec, state, &mut observer)?;
-    if trained.end == TrainEnd::Interrupted {
-        return Err(Error::Interrupted);
-    }
-    let training: BTreeMap<String, Value> = [
-        ("events_trained_on".to_owned(), json!(trained.state.events)),
-        ("steps".to_owned(), json!(trained.state.step)),
-        ("seconds".to_owned(), json!(trained.state.seconds)),
-    ]
-    .into();
-    let record = ModelRecord {
-        held_out_loss: trained.held_out_loss,
-        unigram_loss: survey.unigram_loss,
-        // What the past leaves open is no bound for a model that sees both sides.
-        entropy: match config.last_token() {
-            "begin" => Some(process_entropy(world, &survey.held_out)?),
-            _ => None,
-        },
-        training,
-        ..record.clone()
-    };
-    save(folder, &trained.state.best, record)?;
-    checkpoints.remove()?;
-    Ok(())
+    let train = Train::with_options(options).vocabulary(vocabulary).process(process).to_folder(folder).resume(true);
+    let model = train.progress(&listen).cancel(&cancel).run(&Log::open(&log)?)?;
+    fs::remove_file(&log).map_err(Error::io(&log))?;
+    Ok(model)
 }
 
-/// Where weights along the training of a backbone are kept.
-pub fn marks(folder: &Path) -> PathBuf {
+/// What the library is asked to train.
+fn options(recipe: &Recipe, corpus: &Vec<Vec<EventId>>, types: usize) -> Result<TrainOptions, Error> {
+    let network = match recipe.backbone {
+        Backbone::Ngram => NetworkOptions::default(),
+        backbone => {
+            let statistics = CorpusStatistics::new(corpus, types, HELD_OUT, SEED)?;
+            let Pass { batch, steps } = Pass::over(&statistics);
+            let shape = recipe.shape;
+            // Other networks than a LLaMA have no heads.
+            let only_llama = |size: usize| (backbone == Backbone::Llama).then_some(size);
+            NetworkOptions {
+                layers: Some(shape.layers),
+                width: Some(shape.hidden_size),
+                heads: only_llama(shape.heads),
+                head_width: only_llama(shape.head_dim),
+                feed_forward: only_llama(shape.intermediate_size),
+                steps: Some(steps),
+                batch: Some(batch),
+                length: Some(statistics.longest.max(2)),
+                ..NetworkOptions::default()
+            }
+        }
+    };
+    Ok(TrainOptions { backbone: recipe.backbone, network, held_out: HELD_OUT, seed: SEED, ..TrainOptions::default() })
+}
+
+/// One pass over the training events of a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pass {
+    /// Sequences per step.
+    pub(crate) batch: usize,
+    /// Steps.
+    pub(crate) steps: u64,
+}
+
+impl Pass {
+    pub(crate) fn over(statistics: &CorpusStatistics) -> Self {
+        let mean = (statistics.events as f64 / statistics.sequences.max(1) as f64).max(1.0);
+        let batch = (EVENTS_PER_STEP / mean).round().max(1.0);
+        let steps = (statistics.training_events() as f64 / (batch * mean)).ceil().max(1.0);
+        Self { batch: batch as usize, steps: steps as u64 }
+    }
+}
+
+/// Where the log of an unfinished training is.
+fn log_of(folder: &Path) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
-    name.push(".along");
+    name.push(".jsonl");
     PathBuf::from(name)
 }
 
-/// Mean loss of a model on these sequences, in nats an event.
-pub fn loss(model: &dyn DensityModel, sequences: &[Vec<EventId>]) -> Result<f64, Error> {
-    let sums = sequences
-        .par_iter()
-        .map(|events| Ok(model.read(events)?.observed().iter().map(|score| -score.log_p).sum::<f64>()))
-        .collect::<Result<Vec<f64>, ModelError>>()
-        .map_err(trace_core::Error::from)?;
-    let events: usize = sequences.iter().map(Vec::len).sum();
-    Ok(sums.iter().sum::<f64>() / events.max(1) as f64)
+/// Writes sequences as a log; types without names as numbers.
+fn write_log(path: &Path, corpus: &[Vec<EventId>], vocabulary: &Vocabulary) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    trace_io::output::write_whole(path, |out| {
+        for (index, events) in corpus.iter().enumerate() {
+            let names: Vec<_> = events.iter().map(|event| vocabulary.name(*event)).collect();
+            writeln!(out, "{}", json!({"id": format!("s{index}"), "events": names}))?;
+        }
+        Ok(())
+    })?;
+    Ok(())
 }
 
-/// Mean entropy of the process on these sequences, in nats an event: what no model can beat on them.
-pub fn process_entropy(world: &World, sequences: &[Vec<EventId>]) -> Result<f64, Error> {
-    let oracle = world.oracle();
-    let sums = sequences
-        .par_iter()
-        .map(|events| {
-            let mut row = vec![0.0; oracle.vocabulary_size()];
-            let mut sum = 0.0;
-            for position in 0..events.len() {
-                oracle.forward(&events[..position], position..position + 1, &mut row)?;
-                sum += entropy(&row);
-            }
-            Ok(sum)
-        })
-        .collect::<Result<Vec<f64>, ModelError>>()
-        .map_err(trace_core::Error::from)?;
-    let events: usize = sequences.iter().map(Vec::len).sum();
-    Ok(sums.iter().sum::<f64>() / events.max(1) as f64)
+/// Tells how a training goes, every now and then.
+pub(crate) struct Ticker<'r> {
+    reporter: &'r dyn Report,
+    last: Mutex<Instant>,
 }
 
-/// What to do with the state after a step.
-type Mark<'m> = dyn Fn(&TrainState) -> Result<(), trace_models::Error> + 'm;
+impl<'r> Ticker<'r> {
+    pub(crate) fn new(reporter: &'r dyn Report) -> Self {
+        Self { reporter, last: Mutex::new(Instant::now()) }
+    }
 
-struct Observer<'o, 'l> {
-    lab: &'o Lab<'l>,
-    checkpoints: &'o Checkpoints,
-    settings: &'o Value,
-    said: Instant,
-    mark: &'o Mark<'o>,
-}
-
-impl TrainObserver for Observer<'_, '_> {
-    fn progress(&mut self, progress: &TrainProgress) -> bool {
-        if self.said.elapsed() > SAY_EVERY {
-            self.said = Instant::now();
-            self.lab.say(&format!(
+    /// After a step; whether to go on.
+    pub(crate) fn step(&self, progress: &TrainProgress) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() > SAY_EVERY {
+            *last = Instant::now();
+            self.reporter.say(&format!(
                 "  {:.0} %, loss {:.3}, {:.0} events/s, about {:.0} s left",
                 100.0 * progress.share,
                 progress.loss,
@@ -173,14 +140,7 @@ impl TrainObserver for Observer<'_, '_> {
                 progress.seconds_left
             ));
         }
-        self.lab.check_stop().is_ok()
-    }
-
-    fn stepped(&mut self, state: &TrainState) -> Result<(), trace_models::Error> {
-        (self.mark)(state)
-    }
-
-    fn checkpoint(&mut self, state: &TrainState) -> Result<(), trace_models::Error> {
-        self.checkpoints.save(self.settings, state)
+        drop(last);
+        !self.reporter.stop()
     }
 }

@@ -43,19 +43,19 @@ fn shapley_values_are_those_of_captum() {
         let (values, _) = shapley(3, 1).values(&sequence, &*reading, effect).unwrap();
         let worth = observed - game["absent"].as_f64().unwrap();
         assert!((values.iter().sum::<f64>() - worth).abs() < 1e-5, "{values:?} do not add up to {worth}");
-        // Every order once: Captum's exact values. Ours are listed from the nearest player on.
+        // Every order once: Captum's exact values. Here they are listed from the nearest player on.
         let (mut exact, _) = shapley(120, 2).values(&sequence, &*reading, effect).unwrap();
         exact.reverse();
         let largest = expected.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
-        for (ours, theirs) in exact.iter().zip(&expected) {
+        for (value, captum) in exact.iter().zip(&expected) {
             // Products on a tile unit are exact to some 2⁻¹⁶.
-            assert!((ours - theirs).abs() < 5e-5 * largest, "position {effect}: {exact:?} against {expected:?}");
+            assert!((value - captum).abs() < 5e-5 * largest, "position {effect}: {exact:?} against {expected:?}");
         }
         // Sampled orders come close.
         let (mut sampled, _) = shapley(100, 3).values(&sequence, &*reading, effect).unwrap();
         sampled.reverse();
-        for (ours, theirs) in sampled.iter().zip(&expected) {
-            assert!((ours - theirs).abs() < 0.3 * largest, "position {effect}: {sampled:?} against {expected:?}");
+        for (value, captum) in sampled.iter().zip(&expected) {
+            assert!((value - captum).abs() < 0.3 * largest, "position {effect}: {sampled:?} against {expected:?}");
         }
     }
 }

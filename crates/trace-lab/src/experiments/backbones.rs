@@ -1,19 +1,21 @@
 //! Any autoregressive model will do: different ones, trained on the same events.
 
-use trace_models::neural::shape::{Shape, Trainee};
+use trace_causal::Backbone;
+use trace_models::neural::shape::Shape;
 
-use super::{Axis, COLUMNS, Cell, Experiment, Ground, Plot, base, measured, ours, reported, shape};
+use super::{Axis, COLUMNS, Cell, Experiment, Plot, ProcessKind, base, measured, reported, trace_method};
 use crate::lab::Lab;
 use crate::rows::Row;
-use crate::stand::{Backbone, Stand};
+use crate::setup::Setup;
 use crate::{Error, Size};
 
 pub const BACKBONES: Experiment = Experiment {
     name: "backbones",
-    ground: Ground::Synthetic,
+    process: ProcessKind::Synthetic,
     title: "Different backbones at equal data",
     paper: "LLaMA only; the claim is that any autoregressive model holds the graph",
-    why: "Networks of different architectures come close to each other at equal data; counts of n-grams find more false edges.",
+    why: "Networks of different architectures come close to each other at equal data; counts of n-grams find more \
+          false edges.",
     cells,
     run,
     columns: COLUMNS,
@@ -21,27 +23,22 @@ pub const BACKBONES: Experiment = Experiment {
     note: None,
 };
 
-const NAMES: [&str; 5] = ["llama", "mamba", "gru", "lstm", "ngram"];
+const BACKBONES_COMPARED: [Backbone; 5] =
+    [Backbone::Llama, Backbone::Mamba, Backbone::Gru, Backbone::Lstm, Backbone::Ngram];
 
 fn cells(_size: Size) -> Vec<Cell> {
-    NAMES.iter().zip(0u8..).map(|(name, value)| Cell { name: (*name).to_owned(), value: value.into() }).collect()
+    BACKBONES_COMPARED.map(|backbone| Cell { name: backbone.name().to_owned(), value: 0.0 }).to_vec()
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let mut recipe = base(lab, seed);
-    let usual = shape(lab.size, lab.scale.vocabulary, lab.scale.memory);
-    // Recurrent layers cost more for their width than the attention of the usual shape.
-    let narrow = Shape { width: usual.width / 2, ..usual };
-    recipe.backbone = match cell.name.as_str() {
-        "mamba" => Backbone::Network(Trainee::Mamba, narrow),
-        "gru" => Backbone::Network(Trainee::Gru, narrow),
-        "lstm" => Backbone::Network(Trainee::Lstm, narrow),
-        "ngram" => Backbone::Ngram,
-        _ => Backbone::Network(Trainee::Llama, usual),
-    };
-    recipe.marks = cell.name == "llama";
-    let stand = Stand::new(lab, recipe)?;
+    recipe.backbone = BACKBONES_COMPARED.into_iter().find(|backbone| backbone.name() == cell.name).unwrap_or_default();
+    if recipe.backbone != Backbone::Llama {
+        // Recurrent layers cost more for their width than the attention of the default shape.
+        recipe.shape = Shape { hidden_size: recipe.shape.hidden_size / 2, ..recipe.shape };
+    }
+    let setup = Setup::new(lab, recipe)?;
     let row = Row::new(seed, &[("backbone", cell.name.clone())]);
-    let method = ours(lab, &*stand.model, lab.scale.memory, seed);
-    Ok(vec![measured(row, &stand, &method, &reported(lab, &stand)?)?.0])
+    let method = trace_method(lab, setup.model(), lab.scale.memory, seed);
+    Ok(vec![measured(row, &setup, &method, &reported(lab, &setup)?)?.0])
 }

@@ -2,21 +2,21 @@
 
 use rustc_hash::FxHashMap;
 use trace_core::Position;
+use trace_sim::TruthSpec;
 
-use super::{Axis, Cell, Experiment, Ground, Plot, base, measured, numbered, ours};
+use super::{Axis, Cell, Experiment, Plot, ProcessKind, base, measured, numbered, trace_method};
 use crate::lab::Lab;
 use crate::rows::Row;
-use crate::stand::{Stand, with_drops};
-use crate::truth::TruthSpec;
+use crate::setup::{Setup, with_drops};
 use crate::{Error, Size};
 
 pub const DROPS: Experiment = Experiment {
     name: "drops",
-    ground: Ground::Synthetic,
+    process: ProcessKind::Synthetic,
     title: "Accuracy where a share of events is missing",
     paper: "robust to dropping less than 20 % of the events; scores fall quickly beyond",
-    why: "The truth is that of the complete sequence, between events that are left: a cause that loses the event between \
-          itself and its effect moves one lag closer, where the model has learnt other effects.",
+    why: "The truth is that of the complete sequence, between events that are left: a cause that loses the event \
+          between itself and its effect moves one lag closer, where the model has learned other effects.",
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_f1", "true_edges", "epsilon_hat"],
@@ -35,8 +35,8 @@ fn cells(size: Size) -> Vec<Cell> {
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let scale = lab.scale;
-    let stand = Stand::new(lab, base(lab, seed))?;
-    let mut cases = stand.cases(stand.reported(scale.sequences, scale.length), TruthSpec::EXACT)?;
+    let setup = Setup::new(lab, base(lab, seed))?;
+    let mut cases = setup.cases(setup.reported(scale.sequences, scale.length), TruthSpec::EXACT)?;
     for case in &mut cases {
         let (sequence, left) = with_drops(&case.sequence, cell.value, seed);
         let place: FxHashMap<usize, u32> = left.iter().zip(0..).map(|(old, new)| (*old, new)).collect();
@@ -48,7 +48,7 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
             .collect();
         case.sequence = sequence;
     }
-    let method = ours(lab, &*stand.model, scale.memory, seed);
+    let method = trace_method(lab, setup.model(), scale.memory, seed);
     let row = Row::new(seed, &[("missing", cell.name.clone())]);
-    Ok(vec![measured(row, &stand, &method, &cases)?.0])
+    Ok(vec![measured(row, &setup, &method, &cases)?.0])
 }

@@ -1,23 +1,23 @@
 //! Sequences longer than those that were trained on.
 
-use trace_core::{Error as CoreError, Memory};
+use trace_core::Memory;
+use trace_sim::TruthSpec;
 
-use super::{Axis, Cell, Experiment, Ground, Plot, base, measured, numbered, ours};
+use super::{Axis, Cell, Experiment, Plot, ProcessKind, base, measured, numbered, trace_method, with_peak};
 use crate::lab::Lab;
 use crate::rows::Row;
-use crate::stand::Stand;
-use crate::truth::TruthSpec;
+use crate::setup::Setup;
 use crate::{Error, Size};
 
 pub const LENGTH: Experiment = Experiment {
     name: "length",
-    ground: Ground::Synthetic,
+    process: ProcessKind::Synthetic,
     title: "Accuracy and memory over the length of the sequence",
     paper: "precision about 0.95 beyond the training length of 64 and memory linear in L for the sparse variant; \
             quadratic for the full one",
-    why: "A branch here shares the past it has in common with the observed sequence, so that memory hardly grows: what \
-          the table gives is nearly all program, network and sequences; \
-          rotary positions beyond the trained length are new to the model.",
+    why: "A branch here shares the past it has in common with the observed sequence, so that memory hardly grows: \
+          what the table gives is nearly all program, network and sequences; rotary positions beyond the trained \
+          length are new to the model.",
     cells,
     run,
     columns: &["f1", "precision", "recall", "seconds", "megabytes", "branch_positions", "epsilon_hat"],
@@ -42,10 +42,10 @@ fn cells(size: Size) -> Vec<Cell> {
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let scale = lab.scale;
-    let stand = Stand::new(lab, base(lab, seed))?;
+    let setup = Setup::new(lab, base(lab, seed))?;
     let length = cell.value as usize;
-    let sequences = stand.reported((scale.sequences / 2).max(2), length);
-    let cases = stand.cases(sequences, TruthSpec::EXACT)?;
+    let sequences = setup.reported((scale.sequences / 2).max(2), length);
+    let cases = setup.cases(sequences, TruthSpec::EXACT)?;
     let mut rows = Vec::new();
     for (variant, memory) in [("sparse", Memory::Lags(scale.memory)), ("full", Memory::All)] {
         // The full variant tests every earlier event, which takes time with the square of the length.
@@ -53,15 +53,8 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
             continue;
         }
         let row = Row::new(seed, &[("variant", variant.to_owned()), ("length", cell.name.clone())]);
-        let method = ours(lab, &*stand.model, scale.memory, seed).memory(memory);
-        let mut outcome = Err(Error::Method(CoreError::TooShort { length, needed: length }));
-        let mut work = || outcome = measured(row.clone(), &stand, &method, &cases);
-        let peak = lab.reporter.peak_of(&mut work);
-        let row = outcome?.0;
-        rows.push(match peak {
-            Some(bytes) => row.with("megabytes", bytes as f64 / 1e6),
-            None => row,
-        });
+        let method = trace_method(lab, setup.model(), scale.memory, seed).memory(memory);
+        rows.push(with_peak(lab, || Ok(measured(row.clone(), &setup, &method, &cases)?.0))?);
     }
     Ok(rows)
 }

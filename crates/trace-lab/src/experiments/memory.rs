@@ -1,9 +1,9 @@
 //! Processes that look further and further back.
 
-use super::{Axis, COLUMNS, Cell, Experiment, Ground, Plot, first, measured, numbered, ours, recipe};
+use super::{Axis, COLUMNS, Cell, Experiment, Plot, ProcessKind, first, measured, numbered, recipe, trace_method};
 use crate::lab::Lab;
 use crate::rows::Row;
-use crate::stand::{Recipe, Stand};
+use crate::setup::{Recipe, Setup};
 use crate::{Error, Size};
 
 /// How fast direct influence fades with the lag: slowly, so that long lags exist to be found.
@@ -11,14 +11,15 @@ const DECAY: f64 = 0.1;
 
 pub const MEMORY: Experiment = Experiment {
     name: "memory",
-    ground: Ground::Synthetic,
+    process: ProcessKind::Synthetic,
     title: "Accuracy over the memory of the process",
     paper: "F1 above 0.8 up to m = 20, falling towards m = 48",
-    why: "Influence fades by e^-0.1 a lag here, so that distant causes are nearly as strong as near ones, and there are 100 types \
-          unless the run is full, so that memory is what is asked for. The more lags there are, the more there is \
-          to learn, and the more events it is learnt from (`events`), as far as the size of the run allows. Among so few types strong \
-          pairs recur, and the summary graph counts each but once, beside weak pairs that occur once: it scores lower than positions. Where ten sequences are reported (the quick size) its mean says \
-          little: some have a single true edge, and a score of 0 or 1.",
+    why: "Influence fades by e^-0.1 per lag here, so that distant causes are nearly as strong as near ones, and there \
+          are 100 types unless the run is full, so that memory is what is asked for. The more lags there are, the \
+          more there is to learn, and the more events it is learned from (`events`), as far as the size of the run \
+          allows. Among so few types strong pairs recur, and the summary graph counts each but once, beside weak \
+          pairs that occur once: it scores lower than positions. Where ten sequences are reported (the quick size) \
+          its mean says little: some have a single true edge, and a score of 0 or 1.",
     cells,
     run,
     columns: COLUMNS,
@@ -39,8 +40,8 @@ fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
     let memory = cell.value as usize;
     let scale = lab.scale;
     let events = scale.events_for_lags(memory);
-    let stand = Stand::new(lab, Recipe { events, ..recipe(lab, scale.few_types, memory, DECAY, seed) })?;
+    let setup = Setup::new(lab, Recipe { events, ..recipe(lab, scale.few_types, memory, DECAY, seed) })?;
     let row = Row::new(seed, &[("memory", cell.name.clone())]);
-    let method = ours(lab, &*stand.model, memory, seed);
-    Ok(vec![measured(row, &stand, &method, &first(&stand, scale.many_sequences)?)?.0])
+    let method = trace_method(lab, setup.model(), memory, seed);
+    Ok(vec![measured(row, &setup, &method, &first(&setup, scale.many_sequences)?)?.0])
 }

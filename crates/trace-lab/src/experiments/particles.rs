@@ -2,19 +2,19 @@
 
 use trace_core::Particles;
 
-use super::{Axis, Cell, Experiment, Ground, Plot, base, measured, ours, reported};
+use super::{Axis, Cell, Experiment, Plot, ProcessKind, base, measured, reported, trace_method};
 use crate::lab::Lab;
 use crate::rows::Row;
-use crate::stand::Stand;
+use crate::setup::Setup;
 use crate::{Error, Size};
 
 pub const PARTICLES: Experiment = Experiment {
     name: "particles",
-    ground: Ground::Synthetic,
+    process: ProcessKind::Synthetic,
     title: "Accuracy over the number of replacements",
     paper: "saturates above N = 256",
-    why: "Replacing one event and keeping the others as observed leaves less to average over than the paper's staircase, \
-          so that it saturates earlier; `auto` stops where a pair is decided.",
+    why: "Replacing one event and keeping the others as observed leaves less to average over than the paper's \
+          staircase, so that it saturates earlier; `auto` stops where a pair is decided.",
     cells,
     run,
     columns: &["f1", "precision", "recall", "positions_f1", "branch_positions", "seconds", "epsilon_hat"],
@@ -33,9 +33,9 @@ fn cells(size: Size) -> Vec<Cell> {
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
-    let stand = Stand::new(lab, base(lab, seed))?;
+    let setup = Setup::new(lab, base(lab, seed))?;
     let particles = if cell.value.is_nan() { Particles::Auto } else { Particles::Fixed(cell.value as usize) };
-    let method = ours(lab, &*stand.model, lab.scale.memory, seed).particles(particles);
+    let method = trace_method(lab, setup.model(), lab.scale.memory, seed).particles(particles);
     let row = Row::new(seed, &[("particles", cell.name.clone())]);
-    Ok(vec![measured(row, &stand, &method, &reported(lab, &stand)?)?.0])
+    Ok(vec![measured(row, &setup, &method, &reported(lab, &setup)?)?.0])
 }

@@ -2,20 +2,20 @@
 
 use trace_core::Intervention;
 
-use super::{Axis, Cell, Experiment, Ground, Plot, ours, reported, vocabulary};
+use super::{Axis, Cell, Experiment, Plot, ProcessKind, reported, trace_method, vocabulary};
 use crate::lab::Lab;
 use crate::rows::{Row, Rows};
-use crate::trial::Trial;
+use crate::scores::MethodScores;
 use crate::{Error, Size};
 
 pub const SCALING_LAW: Experiment = Experiment {
     name: "scaling-law",
-    ground: Ground::Synthetic,
+    process: ProcessKind::Synthetic,
     title: "The best threshold over the size of the vocabulary",
     paper: "the staircase's best threshold is 1.72e-2 / V (exponent -0.96)",
-    why: "Under the exact truth of the event no such law shows: at its best threshold the staircase keeps lag 1, where it \
-          equals ours, and gives up the rest. The paper's law fits a truth with many more edges: under the full truth of \
-          table1 the staircase at 1.72e-2 / V is precise, under that of the event it is not.",
+    why: "Under the exact truth of the event no such law shows: at its best threshold the staircase keeps lag 1, \
+          where it equals TRACE, and gives up the rest. The paper's law fits a truth with many more edges: under the \
+          full truth of table1 the staircase at 1.72e-2 / V is precise, under that of the event it is not.",
     cells,
     run,
     columns: &["best_threshold", "f1", "epsilon_hat"],
@@ -34,18 +34,18 @@ fn cells(size: Size) -> Vec<Cell> {
 }
 
 fn run(lab: &Lab<'_>, cell: &Cell, seed: u64) -> Result<Vec<Row>, Error> {
-    let stand = vocabulary::stand(lab, cell, seed)?;
-    let cases = reported(lab, &stand)?;
-    let ours = ours(lab, &*stand.model, lab.scale.memory, seed);
+    let setup = vocabulary::setup(lab, cell, seed)?;
+    let cases = reported(lab, &setup)?;
+    let atomic = trace_method(lab, setup.model(), lab.scale.memory, seed);
     let mut rows = Vec::new();
-    for (name, method) in [("trace", ours), ("staircase", ours.intervention(Intervention::Staircase))] {
-        let trial = Trial::run(&method, &cases)?;
-        let best = trial.best_threshold();
+    for (name, method) in [("trace", atomic), ("staircase", atomic.intervention(Intervention::Staircase))] {
+        let scores = MethodScores::run(&method, &cases)?;
+        let best = scores.best_threshold();
         let row = Row::new(seed, &[("method", name.to_owned()), ("vocabulary", cell.name.clone())])
             .with("best_threshold", best)
             .with("log10_best_threshold", best.max(1e-12).log10())
-            .with_all(trial.at(best).figures());
-        rows.push(match stand.epsilon_hat() {
+            .with_all(scores.at(best).figures());
+        rows.push(match setup.epsilon_hat() {
             Some(score) => row.with("epsilon_hat", score),
             None => row,
         });
@@ -66,8 +66,10 @@ fn exponents(rows: &Rows) -> Option<String> {
             .collect();
         slope(&points)
     };
-    let (ours, theirs) = (fit("trace")?, fit("staircase")?);
-    Some(format!("Fitted exponents of the best threshold over V: {theirs:.2} for the staircase, {ours:.2} for ours."))
+    let (atomic, staircase) = (fit("trace")?, fit("staircase")?);
+    Some(format!(
+        "Fitted exponents of the best threshold over V: {staircase:.2} for the staircase, {atomic:.2} for TRACE."
+    ))
 }
 
 /// The slope of the least-squares line.

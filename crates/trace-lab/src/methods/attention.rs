@@ -3,7 +3,7 @@
 use trace_core::{Discovered, Error, EventId, EventSequence, ModelError};
 use trace_models::neural::Encoder;
 
-use super::{Kind, Method, Span, graph, without_branches};
+use super::{Method, MethodName, Span, graph, without_branches};
 
 /// A model with attention weights to look at.
 pub trait Attends: Send + Sync {
@@ -35,8 +35,8 @@ impl Attention<'_> {
 }
 
 impl Method for Attention<'_> {
-    fn kind(&self) -> Kind {
-        Kind::Attention
+    fn name(&self) -> MethodName {
+        MethodName::Attention
     }
 
     fn threshold(&self) -> f64 {

@@ -1,10 +1,10 @@
-//! Counting neighbours: how often one type directly follows another. Simple as it is, it beats or ties neural methods
+//! Counting neighbors: how often one type directly follows another. Simple as it is, it beats or ties neural methods
 //! on some logs, and so keeps everyone honest.
 
 use rustc_hash::FxHashMap;
 use trace_core::{Discovered, Error, EventId, EventSequence};
 
-use super::{Kind, Method, Span, graph, without_branches};
+use super::{Method, MethodName, Span, graph, without_branches};
 
 /// How often each type is directly followed by each other.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct BigramCounts {
 }
 
 impl BigramCounts {
-    /// Counts the neighbours of one more sequence.
+    /// Counts the neighbors of one more sequence.
     pub fn add(&mut self, events: &[EventId]) {
         for pair in events.windows(2) {
             *self.pairs.entry((pair[0], pair[1])).or_default() += 1;
@@ -30,7 +30,7 @@ impl BigramCounts {
     }
 }
 
-/// The share of the cause's successors that are of the effect's type, for neighbours; no other pair is an edge.
+/// The share of the cause's successors that are of the effect's type, for neighbors; no other pair is an edge.
 #[derive(Clone, Debug)]
 pub struct Bigram {
     /// Which pairs are scored.
@@ -47,8 +47,8 @@ impl Bigram {
 }
 
 impl Method for Bigram {
-    fn kind(&self) -> Kind {
-        Kind::Bigram
+    fn name(&self) -> MethodName {
+        MethodName::Bigram
     }
 
     fn threshold(&self) -> f64 {
@@ -63,8 +63,8 @@ impl Method for Bigram {
             .effects(events.len())
             .map(|effect| {
                 let mut scores = vec![0.0; self.span.lags(effect)];
-                if let Some(neighbour) = scores.first_mut() {
-                    *neighbour = self.counts.share(events[effect - 1], events[effect]);
+                if let Some(neighbor) = scores.first_mut() {
+                    *neighbor = self.counts.share(events[effect - 1], events[effect]);
                 }
                 scores
             })

@@ -2,7 +2,7 @@
 
 use trace_core::{Discovered, Error, EventSequence};
 
-use super::{Kind, Method, Span, graph, without_branches};
+use super::{Method, MethodName, Span, graph, without_branches};
 
 /// The share of each type among all events, as a score of every edge from it.
 #[derive(Clone, Debug)]
@@ -31,8 +31,8 @@ impl Frequency {
 }
 
 impl Method for Frequency {
-    fn kind(&self) -> Kind {
-        Kind::Frequency
+    fn name(&self) -> MethodName {
+        MethodName::Frequency
     }
 
     fn threshold(&self) -> f64 {

@@ -3,9 +3,9 @@
 
 use trace_core::{Discovered, Discovery, Error, EventSequence, SampleGraph};
 
-use super::{Kind, Method};
+use super::{Method, MethodName};
 
-/// `|p − mean p_r|`, from the same replacements as our own method.
+/// `|p − mean p_r|`, from the same replacements as those of TRACE.
 #[derive(Clone, Copy)]
 pub struct Granger<'m> {
     /// Model and replacements.
@@ -20,8 +20,8 @@ impl Granger<'_> {
 }
 
 impl Method for Granger<'_> {
-    fn kind(&self) -> Kind {
-        Kind::Granger
+    fn name(&self) -> MethodName {
+        MethodName::Granger
     }
 
     fn threshold(&self) -> f64 {

@@ -1,6 +1,6 @@
 //! Ways to tell which event caused which, behind one trait.
 //!
-//! Our own method is one of them; the others are what it is compared with. All score the same pairs of positions of
+//! TRACE is one of them; the others are what it is compared with. All score the same pairs of positions of
 //! the same sequence, and those that need a model use the same frozen one.
 
 mod attention;
@@ -20,12 +20,13 @@ pub use random::Random;
 pub use saliency::Saliency;
 pub use shapley::{Absent, Shapley};
 
-use trace_core::{Discovered, Edge, Error, EventScore, EventSequence, Memory, Position, SampleGraph};
+use trace_core::random::Streams;
+use trace_core::{Discovered, Error, EventScore, EventSequence, Lag, Memory, Pair, Position, SampleGraph};
 
 /// A way to score every candidate edge of a sequence.
 pub trait Method: Send + Sync {
-    /// Its name.
-    fn kind(&self) -> Kind;
+    /// Which one it is.
+    fn name(&self) -> MethodName;
 
     /// What a score must exceed.
     fn threshold(&self) -> f64;
@@ -36,7 +37,7 @@ pub trait Method: Send + Sync {
 
 /// The methods by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum MethodName {
     /// Every pair is an edge with the same small probability.
     Random,
     /// The most frequent types cause everything.
@@ -53,11 +54,11 @@ pub enum Kind {
     Granger,
     /// The paper's own construction, which also replaces what lies between cause and effect.
     Staircase,
-    /// Our default: one event replaced, everything else as observed.
+    /// TRACE: one event replaced, everything else as observed.
     Trace,
 }
 
-impl Kind {
+impl MethodName {
     /// All methods, the simplest first.
     pub const ALL: [Self; 9] = [
         Self::Random,
@@ -131,15 +132,18 @@ fn graph(
             if !strength.is_finite() {
                 return Err(Error::NotFinite { position: effect });
             }
-            pairs.push(Edge {
-                cause: Position((effect - lag) as u32),
-                effect: Position(effect as u32),
+            let (cause, effect) = (Position((effect - lag) as u32), Position(effect as u32));
+            pairs.push(Pair {
+                cause,
+                effect,
+                lag: Lag(lag as u32),
                 strength: *strength,
                 std_error: 0.0,
                 particles: 0,
                 log_ratio: 0.0,
                 probability,
                 probability_replaced: probability,
+                tied: sequence.tied(cause, effect),
                 kept: *strength > threshold,
                 required: false,
             });
@@ -147,6 +151,11 @@ fn graph(
     }
     pairs.sort_by_key(|pair| (pair.cause, pair.effect));
     Ok(SampleGraph::new(sequence.events.clone(), pairs, threshold))
+}
+
+/// The random streams of methods that guess or sample orders: other ones than those of a simulation with the same seed.
+fn guesses(seed: u64, id: &str) -> Streams {
+    Streams::new(seed, &format!("guess {id}"))
 }
 
 /// A graph that took no branches to make.

@@ -1,10 +1,10 @@
 //! Every pair is an edge with the same small probability: what guessing scores.
 
 use rand::RngExt;
-use trace_core::random::{Purpose, Streams};
+use trace_core::random::Purpose;
 use trace_core::{Discovered, Error, EventSequence};
 
-use super::{Kind, Method, Span, graph, without_branches};
+use super::{Method, MethodName, Span, graph, guesses, without_branches};
 
 /// Guesses.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +23,8 @@ impl Random {
 }
 
 impl Method for Random {
-    fn kind(&self) -> Kind {
-        Kind::Random
+    fn name(&self) -> MethodName {
+        MethodName::Random
     }
 
     fn threshold(&self) -> f64 {
@@ -33,12 +33,12 @@ impl Method for Random {
 
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         self.span.check(sequence)?;
-        let streams = Streams::new(self.seed, &sequence.id);
+        let streams = guesses(self.seed, &sequence.id);
         let scores: Vec<Vec<f64>> = self
             .span
             .effects(sequence.events.len())
             .map(|effect| {
-                let mut random = streams.stream(Purpose::Guess, effect as u32, 0);
+                let mut random = streams.stream(Purpose::Simulation, effect as u32, 0);
                 (0..self.span.lags(effect)).map(|_| random.random()).collect()
             })
             .collect();

@@ -1,28 +1,29 @@
 //! Input × gradient: how steeply the log-probability of the effect changes along the cause's embedding.
 
-use trace_core::{DensityModel, Discovered, Error, EventSequence};
+use trace_core::{Discovered, Error, EventSequence};
+use trace_models::neural::NeuralNetwork;
 
-use super::{Kind, Method, Span, graph, without_branches};
+use super::{Method, MethodName, Span, graph, without_branches};
 
-/// `‖ embedding ⊙ ∂ log p / ∂ embedding ‖`, of models that have gradients.
+/// `‖ embedding ⊙ ∂ log p / ∂ embedding ‖`, of networks, which have gradients.
 #[derive(Clone, Copy)]
 pub struct Saliency<'m> {
     /// Which pairs are scored.
     pub span: Span,
-    /// The model.
-    pub model: &'m dyn DensityModel,
+    /// The network.
+    pub network: &'m dyn NeuralNetwork,
     /// What a length must exceed.
     pub threshold: f64,
 }
 
 impl Saliency<'_> {
-    /// The best of `trace bench table1 --quick` on the sequences that choose thresholds; other models want others.
+    /// The best of `trace-lab table1 --quick` on the sequences that choose thresholds; other models want others.
     pub const THRESHOLD: f64 = 0.13;
 }
 
 impl Method for Saliency<'_> {
-    fn kind(&self) -> Kind {
-        Kind::Saliency
+    fn name(&self) -> MethodName {
+        MethodName::Saliency
     }
 
     fn threshold(&self) -> f64 {
@@ -32,10 +33,10 @@ impl Method for Saliency<'_> {
     fn run(&self, sequence: &EventSequence) -> Result<Discovered, Error> {
         self.span.check(sequence)?;
         let events = &sequence.events;
-        let reading = self.model.read(events)?;
+        let reading = self.network.read(events)?;
         let effects = self.span.effects(events.len());
         let mut lengths = vec![0.0; effects.clone().sum()];
-        self.model.saliency(events, effects.clone(), &mut lengths)?;
+        self.network.saliency(events, effects.clone(), &mut lengths)?;
         let mut rest = lengths.as_slice();
         let scores: Vec<Vec<f64>> = effects
             .map(|effect| {

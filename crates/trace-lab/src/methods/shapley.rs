@@ -7,10 +7,10 @@
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use rayon::prelude::*;
-use trace_core::random::{Purpose, Streams};
+use trace_core::random::Purpose;
 use trace_core::{Branches, DensityModel, Discovered, Error, EventId, EventSequence, Measure, Reading, Scores};
 
-use super::{Kind, Method, Span, graph};
+use super::{Method, MethodName, Span, graph, guesses};
 
 /// What stands in the place of an event that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Shapley<'m> {
 impl Shapley<'_> {
     /// Orders sampled, unless asked otherwise.
     pub const ORDERS: usize = 32;
-    /// The best of `trace bench table1 --quick` on the sequences that choose thresholds; other models want others.
+    /// The best of `trace-lab table1 --quick` on the sequences that choose thresholds; other models want others.
     pub const THRESHOLD: f64 = 3.9;
 
     /// The value of each player of one effect, nearest first, and the number of positions scored.
@@ -54,7 +54,7 @@ impl Shapley<'_> {
         let players = self.span.lags(effect);
         let start = effect - players;
         let observed = &sequence.events[start..effect];
-        let mut random = Streams::new(self.seed, &sequence.id).stream(Purpose::Guess, effect as u32, 1);
+        let mut random = guesses(self.seed, &sequence.id).stream(Purpose::Simulation, effect as u32, 1);
         let size = self.model.vocabulary_size() as u32;
         let orders = orders(players, self.orders, &mut random);
         let mut replacements = Vec::new();
@@ -118,8 +118,8 @@ fn orders(players: usize, most: usize, random: &mut impl Rng) -> Vec<Vec<usize>>
 }
 
 impl Method for Shapley<'_> {
-    fn kind(&self) -> Kind {
-        Kind::Shapley
+    fn name(&self) -> MethodName {
+        MethodName::Shapley
     }
 
     fn threshold(&self) -> f64 {
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn few_players_go_through_every_order_once() {
-        let mut random = Streams::new(1, "orders").stream(Purpose::Guess, 0, 0);
+        let mut random = guesses(1, "orders").stream(Purpose::Simulation, 0, 0);
         let mut all = orders(4, 24, &mut random);
         all.sort();
         all.dedup();

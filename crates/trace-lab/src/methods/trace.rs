@@ -1,14 +1,14 @@
-//! Our own method, and the paper's: both are [`Discovery`], with one intervention or the other.
+//! TRACE, and the paper's construction: both are [`Discovery`], with one intervention or the other.
 
 use trace_core::{Discovered, Discovery, Error, EventSequence, Intervention};
 
-use super::{Kind, Method};
+use super::{Method, MethodName};
 
 impl Method for Discovery<'_> {
-    fn kind(&self) -> Kind {
+    fn name(&self) -> MethodName {
         match self.settings().intervention {
-            Intervention::Atomic => Kind::Trace,
-            Intervention::Staircase => Kind::Staircase,
+            Intervention::Atomic => MethodName::Trace,
+            Intervention::Staircase => MethodName::Staircase,
         }
     }
 

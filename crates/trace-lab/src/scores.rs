@@ -5,7 +5,7 @@ use trace_core::evaluation::{Candidate, Evaluation, Figures};
 use trace_core::{Discovered, Error, EventId, EventSequence, SampleGraph};
 
 use crate::methods::Method;
-use crate::truth::TrueEdges;
+use trace_sim::TrueEdges;
 
 /// A sequence and what is true of it.
 #[derive(Clone, Debug)]
@@ -18,13 +18,13 @@ pub struct Case {
 
 /// What one method found in some sequences, beside the truth.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub struct MethodScores {
     candidates: Vec<Vec<Candidate<EventId>>>,
     /// Branch positions that the model scored.
     pub branch_positions: u64,
 }
 
-impl Trial {
+impl MethodScores {
     /// Runs a method on every sequence.
     pub fn run(method: &dyn Method, cases: &[Case]) -> Result<Self, Error> {
         Ok(Self::judge(&find(method, cases)?, cases))
@@ -44,11 +44,11 @@ impl Trial {
     /// The same pairs, with edges decided by another threshold.
     #[must_use]
     pub fn at(&self, threshold: f64) -> Self {
-        let mut trial = self.clone();
-        for candidate in trial.candidates.iter_mut().flatten() {
+        let mut scores = self.clone();
+        for candidate in scores.candidates.iter_mut().flatten() {
             candidate.kept = candidate.strength.is_some_and(|strength| strength > threshold);
         }
-        trial
+        scores
     }
 
     /// The threshold with the best mean F1 on the summary graph, among some hundreds that lie between strengths: all of
@@ -109,9 +109,9 @@ pub fn find(method: &dyn Method, cases: &[Case]) -> Result<Vec<Discovered>, Erro
 /// Every pair that a method scored, with what is true of it.
 fn candidates(graph: &SampleGraph, truth: &TrueEdges) -> Vec<Candidate<EventId>> {
     let event = |position: trace_core::Position| graph.events()[position.index()];
-    let candidate = |pair: &trace_core::Edge| Candidate {
+    let candidate = |pair: &trace_core::Pair| Candidate {
         types: (event(pair.cause), event(pair.effect)),
-        lag: pair.lag(),
+        lag: pair.lag,
         kept: pair.kept,
         strength: Some(pair.strength),
         truth: truth.contains_key(&(pair.cause, pair.effect)),
@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn the_best_threshold_divides_true_from_false() {
         let pairs = (0..40).map(|i| pair((i, i + 100), 1 + i % 3, f64::from(i) / 40.0, i >= 25)).collect();
-        let trial = Trial::new(vec![pairs]);
-        let threshold = trial.best_threshold();
+        let scores = MethodScores::new(vec![pairs]);
+        let threshold = scores.best_threshold();
         assert!((24.0 / 40.0..25.0 / 40.0).contains(&threshold), "{threshold}");
-        let figures = trial.at(threshold).figures();
+        let figures = scores.at(threshold).figures();
         let of = |name: &str| figures.iter().find(|figure| figure.0 == name).map(|figure| figure.1);
         assert_eq!((of("f1"), of("positions_f1"), of("recall_lag_2")), (Some(1.0), Some(1.0), Some(1.0)));
         assert_eq!((of("late_found"), of("late_true"), of("true_edges")), (Some(10.0), Some(10.0), Some(15.0)));
