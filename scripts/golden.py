@@ -40,7 +40,7 @@ The folders `trained-BACKBONE` beside them are the other direction. They were ma
     trace train process/events.jsonl --backbone BACKBONE --width 16 --layers 2 --batch 8 --steps 40 --out trained-BACKBONE
     python scripts/golden.py check trained-BACKBONE trained-BACKBONE/expected.json
 
-with --steps 400 for bert, which has learnt nothing to look at after 40.
+with --steps 400 for bert, which has learned nothing to look at after 40.
 
 Needs torch 2.4, transformers 4.56 and safetensors, or newer; the CPU builds will do. The same versions write the same
 bytes. The versions used last are in each config.json (`transformers_version`).
