@@ -4,22 +4,39 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Shortens names to at most `longest` letters, so that names which differ still do.
 ///
-/// What a long name loses is its middle, as what tells names apart tends to stand at either end. Names that would look
-/// alike are cut around the first letter in which they differ.
+/// A long name loses its end. Of names that would then look alike, each loses its middle instead, as what tells names apart
+/// tends to stand at either end; and those that would still look alike are cut around the letter in which they differ.
 pub fn distinct(names: &[String], longest: usize) -> Vec<String> {
     let clean: Vec<Vec<char>> = names.iter().map(|name| clean(name)).collect();
-    let mut alike: BTreeMap<String, BTreeSet<&Vec<char>>> = BTreeMap::new();
-    for name in &clean {
-        alike.entry(middle(name, longest)).or_default().insert(name);
-    }
-    let shown = |name: &Vec<char>| {
-        let short = middle(name, longest);
-        match alike.get(&short) {
-            Some(twins) if twins.len() > 1 => around(name, twins, longest),
-            _ => short,
-        }
+    let (by_start, by_ends) = (Alike::new(&clean, longest, start), Alike::new(&clean, longest, ends));
+    let shown = |name: &Vec<char>| match (by_start.twins(name), by_ends.twins(name)) {
+        (None, _) => start(name, longest),
+        (Some(_), None) => ends(name, longest),
+        (Some(_), Some(twins)) => around(name, twins, longest),
     };
     clean.iter().map(shown).collect()
+}
+
+/// Names by what is shown of them.
+struct Alike<'n> {
+    longest: usize,
+    shown: fn(&[char], usize) -> String,
+    names: BTreeMap<String, BTreeSet<&'n Vec<char>>>,
+}
+
+impl<'n> Alike<'n> {
+    fn new(all: &'n [Vec<char>], longest: usize, shown: fn(&[char], usize) -> String) -> Self {
+        let mut names: BTreeMap<String, BTreeSet<&Vec<char>>> = BTreeMap::new();
+        for name in all {
+            names.entry(shown(name, longest)).or_default().insert(name);
+        }
+        Self { longest, shown, names }
+    }
+
+    /// All names that look like this one, if there are others.
+    fn twins(&self, name: &[char]) -> Option<&BTreeSet<&'n Vec<char>>> {
+        self.names.get(&(self.shown)(name, self.longest)).filter(|twins| twins.len() > 1)
+    }
 }
 
 /// Letters that a terminal would act on are replaced.
@@ -27,8 +44,17 @@ fn clean(name: &str) -> Vec<char> {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// A name without its end.
+fn start(name: &[char], longest: usize) -> String {
+    if name.len() <= longest {
+        return name.iter().collect();
+    }
+    let start: String = name[..longest - 1].iter().collect();
+    format!("{}…", start.trim_end())
+}
+
 /// A name without its middle.
-fn middle(name: &[char], longest: usize) -> String {
+fn ends(name: &[char], longest: usize) -> String {
     if name.len() <= longest {
         return name.iter().collect();
     }
@@ -66,9 +92,11 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_and_what_does_not_loses_its_middle() {
+    fn what_fits_stays_and_what_does_not_loses_its_end() {
         assert_eq!(short(&["A", "Payment\nreceived"], 20), ["A", "Payment\u{fffd}received"]);
-        assert_eq!(short(&["T02 Check confirmation of receipt"], 15), ["T02 Che…receipt"]);
+        assert_eq!(short(&["T02 Check confirmation of receipt"], 15), ["T02 Check conf…"]);
+        let alike = ["T02 Check confirmation of receipt", "T02 Check confirmation of payment"];
+        assert_eq!(short(&alike, 15), ["T02 Che…receipt", "T02 Che…payment"], "unless names would look alike");
     }
 
     #[test]

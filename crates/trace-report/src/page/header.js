@@ -48,7 +48,7 @@ function lossBars({ held, frequencies }) {
       element("span", { class: "bar-number", text: loss.toFixed(2) })];
   };
   return element("div", { class: "before-after loss", role: "img",
-    "aria-label": `Loss in nats an event: model ${held.toFixed(2)}, frequencies ${frequencies.toFixed(2)}` },
+    "aria-label": `Loss in nats per event: model ${held.toFixed(2)}, frequencies ${frequencies.toFixed(2)}` },
     ...row("model", held, "promoting"), ...row("frequencies", frequencies, "replaced"));
 }
 
@@ -59,7 +59,7 @@ function showFitness(model) {
     element("p", { class: `badge ${fit.level}`, text: fit.verdict }),
     lossBars(fit) || "",
     ...fit.lines.map((line) => element("p", { text: line })),
-    element("p", { class: "note", text: `${model.backbone} · loss in nats an event, lower is better` }));
+    element("p", { class: "note", text: `${model.backbone} · loss in nats per event, lower is better` }));
 }
 
 function showIntro() {

@@ -62,16 +62,13 @@ function cleaned(text) {
   return text.replace(/[\u202a-\u202e\u2066-\u2069]/gu, "").replace(/\s+/gu, " ");
 }
 
-// A name in at most so many letters: what a long one loses is its middle.
-function shorten(text, most) {
+// A name in at most so many letters: a long one loses its end, or its middle.
+function shorten(text, most, middle = false) {
   const clean = cleaned(text);
   if (clean.length <= most) return clean;
   const reach = most * 8;
-  if (clean.length <= 2 * reach) {
-    const all = letters(clean);
-    if (all.length <= most) return clean;
-  }
-  const tail = Math.floor((most - 1) / 2);
+  if (clean.length <= 2 * reach && letters(clean).length <= most) return clean;
+  const tail = middle ? Math.floor((most - 1) / 2) : 0;
   const start = letters(clean.slice(0, reach)).slice(0, most - 1 - tail).join("");
   const end = tail > 0 ? letters(clean.slice(-reach)).slice(-tail).join("") : "";
   return `${start.trimEnd()}…${end.trimStart()}`;
@@ -93,20 +90,30 @@ function around(name, twins, most) {
   return `${from > 0 ? "…" : ""}${own.slice(from, to).join("")}${to < own.length ? "…" : ""}`;
 }
 
+// Names by what is shown of them.
+function alike(short) {
+  const groups = new Map();
+  short.forEach((text, index) => {
+    if (!groups.has(text)) groups.set(text, new Set());
+    groups.get(text).add(cleaned(page.names[index]));
+  });
+  return groups;
+}
+
 // Names of types in at most so many letters, such that those which differ still do.
 const labels = new Map();
 function label(type, most) {
   if (!labels.has(most)) {
-    const alike = new Map();
-    const short = page.names.map((name) => shorten(name, most));
-    short.forEach((text, index) => {
-      if (!alike.has(text)) alike.set(text, new Set());
-      alike.get(text).add(cleaned(page.names[index]));
-    });
-    for (const [text, names] of alike) alike.set(text, [...names].sort());
-    labels.set(most, short.map((text, index) => {
-      const names = alike.get(text);
-      if (names.length < 2) return text;
+    const byStart = page.names.map((name) => shorten(name, most));
+    const byEnds = page.names.map((name) => shorten(name, most, true));
+    const [starts, ends] = [alike(byStart), alike(byEnds)];
+    const sorted = new Map();
+    labels.set(most, byStart.map((text, index) => {
+      if (starts.get(text).size < 2) return text;
+      const cut = byEnds[index];
+      if (ends.get(cut).size < 2) return cut;
+      if (!sorted.has(cut)) sorted.set(cut, [...ends.get(cut)].sort());
+      const names = sorted.get(cut);
       const name = cleaned(page.names[index]);
       const place = names.indexOf(name);
       // In alphabetical order, the name that has most in common with another stands next to it.
