@@ -167,7 +167,7 @@ pub struct Prediction {
 impl Prediction {
     fn new(model: &dyn DensityModel, sequence: &EventSequence, position: Position) -> Result<Self, Error> {
         let types = model.vocabulary_size();
-        let mut row = vec![0.0; types];
+        let mut row = vec![0.0; model.row_size()];
         let at = position.index();
         model.forward(&sequence.events[..at], at..at + 1, &mut row).map_err(trace_core::Error::from)?;
         let event = sequence.events[at];

@@ -54,12 +54,15 @@ pub struct EventSequence {
     pub events: Vec<EventId>,
     /// When it happened, in any unit; as long as `events` and never decreasing.
     pub times: Option<Vec<f64>>,
+    /// Whether the case ended after the last event. A case that is still running, and a piece that was cut off before
+    /// the case's end, did not.
+    pub ended: bool,
 }
 
 impl EventSequence {
-    /// A sequence without timestamps.
+    /// A sequence without timestamps, of a case that has not ended.
     pub fn new(id: impl Into<String>, events: Vec<EventId>) -> Self {
-        Self { id: id.into(), events, times: None }
+        Self { id: id.into(), events, times: None, ended: false }
     }
 
     /// Whether the two positions carry the same timestamp, so that their order is only that of the file.

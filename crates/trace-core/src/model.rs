@@ -17,8 +17,10 @@
 //!   *other* types: near-certain events are common, and `1 − exp(log p)` has no digits left for them.
 //! * **Order of work.** The numbers do not depend on the number of threads. `score` may be called from many threads
 //!   at once; it may use rayon inside.
-//! * **Events only.** Begin, padding and unknown tokens are the model's own affair: rows range over the `V` event
-//!   types and are normalized over them.
+//! * **Events and the end only.** Begin, padding and unknown tokens are the model's own affair. A row ranges over the
+//!   `V` event types and, where the model [predicts the end](DensityModel::predicts_end) of a case, has the end as one
+//!   more column behind them; rows are normalized over their columns. The end is a target, never an input: a sequence
+//!   that is read may close with [`DensityModel::end`], and nothing follows it.
 //!
 //! Cost to aim at: `read` once per sequence, then `branches × horizon` token-steps per entry of a batch, and memory
 //! that does not hold `branches × horizon × V` numbers unless [`Measure::Distribution`] asks for them.
@@ -36,9 +38,9 @@ pub trait DensityModel: Send + Sync {
 
     /// The plain forward pass: the log-distribution over event types at each of `positions`.
     ///
-    /// `rows` holds `positions.len() × V` numbers, one row per position; row `q` is `log P(X_q = · | events[..q])`.
-    /// `events` reaches at least to `positions.end − 1`; what lies at or beyond a row's own position must not
-    /// influence it. All ids are below `V`.
+    /// `rows` holds `positions.len()` rows of [`row_size`](Self::row_size) numbers; row `q` is
+    /// `log P(X_q = · | events[..q])`. `events` reaches at least to `positions.end − 1`; what lies at or beyond a row's
+    /// own position must not influence it. All ids are below `V`, but for an end in the last place.
     fn forward(&self, events: &[EventId], positions: Range<usize>, rows: &mut [f64]) -> Result<(), ModelError>;
 
     /// The plain forward pass for several sequences of equal length at once: `rows` holds the rows of the first, then
@@ -49,14 +51,15 @@ pub trait DensityModel: Send + Sync {
         positions: Range<usize>,
         rows: &mut [f64],
     ) -> Result<(), ModelError> {
-        let each = positions.len() * self.vocabulary_size();
+        let each = positions.len() * self.row_size();
         for (events, rows) in sequences.iter().zip(rows.chunks_exact_mut(each)) {
             self.forward(events, positions.clone(), rows)?;
         }
         Ok(())
     }
 
-    /// Takes one observed sequence in, so that many edits of it can be scored. All ids are below `V`.
+    /// Takes one observed sequence in, so that many edits of it can be scored. All ids are below `V`, but for an
+    /// [end](Self::end) in the last place.
     fn read<'a>(&'a self, events: &[EventId]) -> Result<Box<dyn Reading + 'a>, ModelError> {
         Ok(Box::new(PlainReading::new(self, events)?))
     }
@@ -67,6 +70,21 @@ pub trait DensityModel: Send + Sync {
     /// Whether the first event of a sequence has a probability (models that start with a begin token).
     fn predicts_first(&self) -> bool {
         true
+    }
+
+    /// Whether "the case ends here" competes with the event types for probability.
+    fn predicts_end(&self) -> bool {
+        false
+    }
+
+    /// The end of a case as a target, where the model [predicts](Self::predicts_end) it: the id behind all types.
+    fn end(&self) -> Option<EventId> {
+        self.predicts_end().then(|| EventId(self.vocabulary_size() as u32))
+    }
+
+    /// Numbers per row of log-probabilities: one per event type, and one for the end where it is predicted.
+    fn row_size(&self) -> usize {
+        self.vocabulary_size() + usize::from(self.predicts_end())
     }
 
     /// The largest lag at which an event can matter to this model, if it has a limit.
@@ -116,7 +134,8 @@ pub trait Reading: Send + Sync {
     /// not [predict it](DensityModel::predicts_first).
     fn observed(&self) -> &[EventScore];
 
-    /// The log-distribution over event types at `position` given the observed past; `row` holds `V` numbers.
+    /// The log-distribution at `position` given the observed past; `row` holds
+    /// [`row_size`](DensityModel::row_size) numbers.
     fn distribution(&self, position: usize, row: &mut [f64]) -> Result<(), ModelError>;
 
     /// Scores every branch of every entry of the batch.
@@ -198,7 +217,7 @@ pub enum Measure {
     Event,
     /// The divergence `KL(observed ‖ branch)` of the whole next-event distributions.
     Divergence,
-    /// The whole log-distribution: `V` numbers for each branch and lag.
+    /// The whole log-distribution: a row for each branch and lag.
     Distribution,
 }
 
@@ -206,7 +225,7 @@ pub enum Measure {
 #[derive(Debug, Default)]
 pub struct Scores {
     measure: Measure,
-    vocabulary_size: usize,
+    row_size: usize,
     shapes: Vec<(usize, usize)>, // (offset, horizon) of each entry
     events: Vec<EventScore>,
     divergences: Vec<f64>,
@@ -220,15 +239,15 @@ pub struct EntryMut<'a> {
     pub events: &'a mut [EventScore],
     /// `branches × horizon` divergences; empty unless [`Measure::Divergence`] is asked for.
     pub divergences: &'a mut [f64],
-    /// `branches × horizon × V` log-probabilities; empty unless [`Measure::Distribution`] is asked for.
+    /// `branches × horizon` rows of log-probabilities; empty unless [`Measure::Distribution`] is asked for.
     pub distributions: &'a mut [f64],
 }
 
 impl Scores {
     /// Makes room for the answers to `batch`, reusing what was allocated before.
-    pub fn lay_out(&mut self, batch: &[Branches<'_>], measure: Measure, vocabulary_size: usize) {
+    pub fn lay_out(&mut self, batch: &[Branches<'_>], measure: Measure, row_size: usize) {
         self.measure = measure;
-        self.vocabulary_size = vocabulary_size;
+        self.row_size = row_size;
         self.shapes.clear();
         let mut total = 0;
         for branches in batch {
@@ -239,7 +258,7 @@ impl Scores {
         let nothing = EventScore { log_p: f64::NAN, log_not_p: f64::NAN };
         refill(&mut self.events, total, nothing);
         refill(&mut self.divergences, if measure == Measure::Divergence { total } else { 0 }, f64::NAN);
-        let rows = if measure == Measure::Distribution { total * vocabulary_size } else { 0 };
+        let rows = if measure == Measure::Distribution { total * row_size } else { 0 };
         refill(&mut self.distributions, rows, f64::NAN);
     }
 
@@ -250,7 +269,7 @@ impl Scores {
 
     /// Where the answers go, entry by entry; they do not overlap, so that entries can be filled together.
     pub fn entries_mut(&mut self) -> impl Iterator<Item = EntryMut<'_>> {
-        let size = self.vocabulary_size;
+        let size = self.row_size;
         let (mut events, mut divergences, mut distributions) =
             (self.events.as_mut_slice(), self.divergences.as_mut_slice(), self.distributions.as_mut_slice());
         self.shapes.windows(2).map(move |pair| {
@@ -282,7 +301,7 @@ impl Scores {
 
     /// The log-distribution there; only for [`Measure::Distribution`].
     pub fn distribution(&self, entry: usize, branch: usize, lag: usize) -> &[f64] {
-        &self.distributions[self.index(entry, branch, lag) * self.vocabulary_size..][..self.vocabulary_size]
+        &self.distributions[self.index(entry, branch, lag) * self.row_size..][..self.row_size]
     }
 }
 
@@ -325,7 +344,7 @@ fn for_each_row<M: DensityModel + ?Sized>(
     positions: Range<usize>,
     mut visit: impl FnMut(usize, &[f64]),
 ) -> Result<(), ModelError> {
-    let size = model.vocabulary_size();
+    let size = model.row_size();
     let step = (ROW_BUDGET / size).max(1);
     let mut rows = vec![0.0; step.min(positions.len()) * size];
     let mut from = positions.start;
@@ -373,7 +392,7 @@ impl<M: DensityModel + ?Sized> PlainReading<'_, M> {
         originals: &[f64],
         entry: &mut EntryMut<'_>,
     ) -> Result<(), ModelError> {
-        let size = self.model.vocabulary_size();
+        let size = self.model.row_size();
         let targets = branches.targets();
         let span = (ROW_BUDGET / size).clamp(1, branches.horizon());
         let together = (ROW_BUDGET / (span * size)).clamp(1, branches.count().max(1));

@@ -146,7 +146,7 @@ impl Simulator {
     pub fn entropy(&self, sequences: &[Vec<EventId>]) -> Result<f64, CoreError> {
         let oracle = self.oracle();
         mean_over_events(sequences, |events| {
-            let mut row = vec![0.0; oracle.vocabulary_size()];
+            let mut row = vec![0.0; oracle.row_size()];
             let mut sum = 0.0;
             for position in 0..events.len() {
                 oracle.forward(&events[..position], position..position + 1, &mut row)?;

@@ -279,7 +279,7 @@ fn process_entropy<'s>(
     let entropies = sequences
         .par_iter()
         .map(|events| {
-            let mut row = vec![0.0; density.vocabulary_size()];
+            let mut row = vec![0.0; density.row_size()];
             let mut one = |position: usize| {
                 density.forward(&events[..position], position..position + 1, &mut row)?;
                 Ok(entropy(&row))

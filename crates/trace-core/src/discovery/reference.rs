@@ -25,7 +25,7 @@ pub fn pair(
     let (cause, effect) = (cause.index(), effect.index());
     let draws = draws(&plan, model, sequence)?;
     let row = |events: &[EventId], position: usize| -> Result<Vec<f64>, Error> {
-        let mut row = vec![0.0; model.vocabulary_size()];
+        let mut row = vec![0.0; model.row_size()];
         model.forward(&events[..position], position..position + 1, &mut row)?;
         Ok(row)
     };

@@ -103,7 +103,7 @@ pub(super) fn history(
 ) -> Result<Vec<EventId>, ModelError> {
     let mut random = Streams::new(plan.seed, &sequence.id).stream(Purpose::History, 0, particle as u32);
     let mut events = sequence.events.clone();
-    let mut row = vec![0.0; model.vocabulary_size()];
+    let mut row = vec![0.0; model.row_size()];
     for position in 1..=plan.context.min(events.len() - 1) {
         model.forward(&events[..position], position..position + 1, &mut row)?;
         events[position] = model_table(row.iter().map(|value| value.exp()))?.draw(&mut random);

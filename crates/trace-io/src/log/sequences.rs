@@ -113,7 +113,7 @@ impl<'l> Sequences<'l> {
             }
             times => times,
         };
-        Ok(Identified { sequence: EventSequence { id: raw.id, events, times }, line: raw.line, skipped })
+        Ok(Identified { sequence: EventSequence { id: raw.id, events, times, ended: false }, line: raw.line, skipped })
     }
 
     /// The vocabulary's id of a reader's number.

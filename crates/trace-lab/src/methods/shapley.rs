@@ -73,7 +73,7 @@ impl Shapley<'_> {
         }
         let batch = [Branches::new(start, players, players, &replacements)];
         let mut scores = Scores::default();
-        scores.lay_out(&batch, Measure::Event, self.model.vocabulary_size());
+        scores.lay_out(&batch, Measure::Event, self.model.row_size());
         reading.score(&batch, &mut scores)?;
         let mut values = vec![0.0; players];
         for (number, order) in orders.iter().enumerate() {
