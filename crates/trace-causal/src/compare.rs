@@ -59,6 +59,10 @@ pub fn compare(a: &Path, b: &Path, options: &CompareOptions) -> Result<Compariso
     }
     let default = if first.model == second.model { 0.0 } else { MARGIN_OF_TWO_MODELS };
     let margin = options.margin.unwrap_or(default);
-    let rule = CompareRule { level: options.level, margin, ..CompareRule::default() };
+    let mut rule = CompareRule { level: options.level, margin, ..CompareRule::default() };
+    // What is an edge is what the first file says.
+    if let Some(decision) = first.decision.filter(|_| first.has_evidence()) {
+        (rule.population.evidence.fdr, rule.population.evidence.least_ratio) = (decision.fdr, decision.least_ratio);
+    }
     Ok(ComparisonFile::new((a, &first), (b, &second), &rule))
 }

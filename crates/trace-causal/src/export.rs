@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use trace_core::evidence::EvidenceRule;
 use trace_io::export::{self, Drawing, Format, Kind};
 use trace_io::output::{same_file, write_whole};
 use trace_io::population::{Population, is_population};
@@ -52,6 +53,10 @@ pub struct ExportOptions {
     pub graph: Option<GraphKind>,
     /// Decide anew by this threshold, in nats; needs results with all pairs.
     pub threshold: Option<f64>,
+    /// Decide over a population graph anew, with at most this share of false findings.
+    pub fdr: Option<f64>,
+    /// Decide over a population graph anew, for ratios above this one.
+    pub least_ratio: Option<f64>,
     /// Only these sequences; all where there are none.
     pub cases: Vec<String>,
     /// Pixels for each unit of a PNG figure.
@@ -61,7 +66,7 @@ pub struct ExportOptions {
 impl ExportOptions {
     /// With every default.
     pub const fn new(to: ExportFormat) -> Self {
-        Self { to, graph: None, threshold: None, cases: Vec::new(), scale: None }
+        Self { to, graph: None, threshold: None, fdr: None, least_ratio: None, cases: Vec::new(), scale: None }
     }
 }
 
@@ -145,6 +150,39 @@ impl Graphs {
     }
 }
 
+/// A population graph by the rule that is asked for.
+fn decided(file: Population, options: &ExportOptions, path: &Path) -> Result<Population, Error> {
+    if options.fdr.is_none() && options.least_ratio.is_none() {
+        return Ok(file);
+    }
+    if !file.has_evidence() {
+        let reason = "holds no p-values, so that no error rate can be chosen: it has no sequence that the model was not \
+                      trained on, or was merged from results";
+        return Err(trace_io::Error::file(path, reason).into());
+    }
+    let now = file.decision.map_or((0.1, 1.2), |decision| (decision.fdr, decision.least_ratio));
+    let rule = EvidenceRule {
+        fdr: options.fdr.unwrap_or(now.0),
+        least_ratio: options.least_ratio.unwrap_or(now.1),
+        ..EvidenceRule::default()
+    };
+    check_rule(&rule)?;
+    Ok(file.decided(&rule))
+}
+
+/// Checks the numbers of a rule.
+pub(crate) fn check_rule(rule: &EvidenceRule) -> Result<(), Error> {
+    if !(rule.fdr > 0.0 && rule.fdr < 1.0) {
+        let reason = format!("{} is out of range; expected a share between 0 and 1", rule.fdr);
+        return Err(Error::option("fdr", reason));
+    }
+    if !(rule.least_ratio >= 1.0 && rule.least_ratio.is_finite()) {
+        let reason = format!("{} is out of range; expected a ratio of 1 or more", rule.least_ratio);
+        return Err(Error::option("least_ratio", reason));
+    }
+    Ok(())
+}
+
 /// The one graph as a figure.
 fn picture(results: &Path, options: &ExportOptions, graphs: &Graphs) -> Result<Vec<u8>, Error> {
     let one = |lines: &[ResultLine], draw: fn(&ResultLine) -> String| match lines {
@@ -180,7 +218,13 @@ fn graphs(results: &Path, options: &ExportOptions) -> Result<Graphs, Error> {
         if let Some((name, _, reason)) = alone.into_iter().find(|(_, given, _)| *given) {
             return Err(Error::option(name, reason));
         }
-        return Ok(Graphs::Population(Box::new(Population::read(results)?)));
+        let file = Population::read(results)?;
+        return Ok(Graphs::Population(Box::new(decided(file, options, results)?)));
+    }
+    for (name, given) in [("fdr", options.fdr.is_some()), ("least_ratio", options.least_ratio.is_some())] {
+        if given {
+            return Err(Error::option(name, "decides over a population graph; single sequences have a threshold"));
+        }
     }
     let mut reader = ResultReader::open(results)?;
     let mut wanted = options.cases.clone();

@@ -5,6 +5,7 @@ use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
+use trace_core::evidence::EvidenceRule;
 use trace_core::{EventName, Hint, OptionName, PopulationGraph};
 use trace_io::population::{Population, add_result, is_population};
 use trace_io::result::{ResultModel, ResultReader, RunSettings};
@@ -12,9 +13,10 @@ use trace_io::result::{ResultModel, ResultReader, RunSettings};
 use crate::Error;
 use crate::progress::{Control, Note};
 
-/// Merges result files that hold all pairs, and population files, into one population graph. What was made with other
-/// settings or another model is refused.
-pub fn merge(files: &[PathBuf], control: &Control<'_>) -> Result<Population, Error> {
+/// Merges result files that hold all pairs, and population files, into one population graph, decided by a rule. What was
+/// made with other settings or another model is refused. Evidence is kept where all of it is on the same pairs of types,
+/// as that of shards of one log is.
+pub fn merge(files: &[PathBuf], rule: &EvidenceRule, control: &Control<'_>) -> Result<Population, Error> {
     let mut merged = Merged::default();
     let mut paths = BTreeSet::new();
     for path in files {
@@ -25,6 +27,7 @@ pub fn merge(files: &[PathBuf], control: &Control<'_>) -> Result<Population, Err
         if path != Path::new("-") && is_population(path)? {
             let file = Population::read(path)?;
             merged.must_match(&file.settings, &file.model, path, None)?;
+            merged.same_version(file.is_first_version(), path)?;
             merged.graph.merge(&file.graph());
         } else {
             merged.add_results(path)?;
@@ -36,7 +39,7 @@ pub fn merge(files: &[PathBuf], control: &Control<'_>) -> Result<Population, Err
     if merged.repeated > 0 {
         control.note(&Note::RepeatedSequences(merged.repeated));
     }
-    Ok(Population::new(&merged.graph, settings, model))
+    Ok(Population::new(&merged.graph, settings, model, rule))
 }
 
 /// What was merged so far, and what made it.
@@ -47,6 +50,7 @@ struct Merged {
     seen: FxHashSet<u64>,
     repeated: u64,
     origin: Option<(RunSettings, ResultModel, String)>,
+    first_version: Option<bool>,
 }
 
 impl Merged {
@@ -55,6 +59,7 @@ impl Merged {
         let mut any = false;
         while let Some((number, line)) = reader.next_result()? {
             self.must_match(&line.settings, &line.model, path, Some(number))?;
+            self.same_version(line.is_first_version(), path)?;
             if !line.has_all_pairs() {
                 return Err(needs_all_pairs(&reader, number));
             }
@@ -65,6 +70,15 @@ impl Merged {
             any = true;
         }
         if any { Ok(()) } else { Err(trace_io::Error::file(path, "holds no result").into()) }
+    }
+
+    /// What the first version calls a log ratio is the mean of logarithms; the two do not add up.
+    fn same_version(&mut self, first: bool, path: &Path) -> Result<(), Error> {
+        if *self.first_version.get_or_insert(first) == first {
+            return Ok(());
+        }
+        let reason = "is of another version than the files before it, so the two cannot be merged; run discovery again";
+        Err(trace_io::Error::file(path, reason).into())
     }
 
     fn must_match(

@@ -1,5 +1,6 @@
 //! The nouns of the input: event types, positions, lags and observed sequences.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,14 @@ impl EventSequence {
     /// A sequence without timestamps, of a case that has not ended.
     pub fn new(id: impl Into<String>, events: Vec<EventId>) -> Self {
         Self { id: id.into(), events, times: None, ended: false }
+    }
+
+    /// The events, and the end after them where the case has ended and the end is asked for.
+    pub fn with_end(&self, end: Option<EventId>) -> Cow<'_, [EventId]> {
+        match end.filter(|_| self.ended) {
+            Some(end) => Cow::Owned(self.events.iter().copied().chain([end]).collect()),
+            None => Cow::Borrowed(&self.events),
+        }
     }
 
     /// Whether the two positions carry the same timestamp, so that their order is only that of the file.

@@ -10,7 +10,7 @@ use crate::{EventId, Lag};
 
 /// What knowledge says of a pair before it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Prior {
     /// Nothing: the strength decides.
     #[default]
     Open,
@@ -83,13 +83,13 @@ pub struct Knowledge {
 
 impl Knowledge {
     /// What is known of an edge between two types at a lag.
-    pub fn verdict(&self, cause: EventId, effect: EventId, lag: Lag) -> Verdict {
+    pub fn prior(&self, cause: EventId, effect: EventId, lag: Lag) -> Prior {
         if self.excludes(cause, effect, lag) {
-            Verdict::Excluded
+            Prior::Excluded
         } else if self.required.contains(&(cause, effect)) {
-            Verdict::Required
+            Prior::Required
         } else {
-            Verdict::Open
+            Prior::Open
         }
     }
 
@@ -130,28 +130,28 @@ mod tests {
     #[test]
     fn every_kind_of_rule_excludes_what_it_names_and_nothing_else() {
         let empty = Knowledge::default();
-        assert_eq!(empty.verdict(A, B, Lag(1)), Verdict::Open);
+        assert_eq!(empty.prior(A, B, Lag(1)), Prior::Open);
 
         let forbidden = Knowledge { forbidden: vec![(set(&[A]), TypeSet::All)], ..Knowledge::default() };
-        assert_eq!(forbidden.verdict(A, C, Lag(3)), Verdict::Excluded);
-        assert_eq!(forbidden.verdict(B, C, Lag(3)), Verdict::Open);
+        assert_eq!(forbidden.prior(A, C, Lag(3)), Prior::Excluded);
+        assert_eq!(forbidden.prior(B, C, Lag(3)), Prior::Open);
 
         let roles = Knowledge { only_causes: set(&[A]), only_effects: set(&[C]), ..Knowledge::default() };
-        assert_eq!(roles.verdict(A, C, Lag(1)), Verdict::Open);
-        assert_eq!(roles.verdict(B, A, Lag(1)), Verdict::Excluded);
-        assert_eq!(roles.verdict(C, B, Lag(1)), Verdict::Excluded);
+        assert_eq!(roles.prior(A, C, Lag(1)), Prior::Open);
+        assert_eq!(roles.prior(B, A, Lag(1)), Prior::Excluded);
+        assert_eq!(roles.prior(C, B, Lag(1)), Prior::Excluded);
 
         let tiers = Knowledge { tiers: vec![set(&[A]), set(&[B])], ..Knowledge::default() };
-        assert_eq!(tiers.verdict(A, B, Lag(1)), Verdict::Open);
-        assert_eq!(tiers.verdict(B, A, Lag(1)), Verdict::Excluded);
-        assert_eq!(tiers.verdict(B, B, Lag(1)), Verdict::Open);
-        assert_eq!(tiers.verdict(C, A, Lag(1)), Verdict::Open);
+        assert_eq!(tiers.prior(A, B, Lag(1)), Prior::Open);
+        assert_eq!(tiers.prior(B, A, Lag(1)), Prior::Excluded);
+        assert_eq!(tiers.prior(B, B, Lag(1)), Prior::Open);
+        assert_eq!(tiers.prior(C, A, Lag(1)), Prior::Open);
 
         let rule = LagRule { causes: set(&[A]), effects: set(&[B]), least: 2, most: 3 };
         let lags = Knowledge { lags: vec![rule], ..Knowledge::default() };
-        let verdicts = [1, 2, 3, 4].map(|lag| lags.verdict(A, B, Lag(lag)));
-        assert_eq!(verdicts, [Verdict::Excluded, Verdict::Open, Verdict::Open, Verdict::Excluded]);
-        assert_eq!(lags.verdict(B, A, Lag(1)), Verdict::Open);
+        let priors = [1, 2, 3, 4].map(|lag| lags.prior(A, B, Lag(lag)));
+        assert_eq!(priors, [Prior::Excluded, Prior::Open, Prior::Open, Prior::Excluded]);
+        assert_eq!(lags.prior(B, A, Lag(1)), Prior::Open);
     }
 
     #[test]
@@ -159,8 +159,8 @@ mod tests {
         let required = FxHashSet::from_iter([(A, B)]);
         let rule = |least, most| LagRule { causes: set(&[A]), effects: TypeSet::All, least, most };
         let limited = Knowledge { required: required.clone(), lags: vec![rule(2, 3)], ..Knowledge::default() };
-        assert_eq!(limited.verdict(A, B, Lag(1)), Verdict::Excluded);
-        assert_eq!(limited.verdict(A, B, Lag(2)), Verdict::Required);
+        assert_eq!(limited.prior(A, B, Lag(1)), Prior::Excluded);
+        assert_eq!(limited.prior(A, B, Lag(2)), Prior::Required);
         assert_eq!(limited.contradiction(), None);
         let apart = Knowledge { lags: vec![rule(2, 3), rule(5, 6)], ..limited.clone() };
         assert_eq!(apart.contradiction(), Some((A, B)));

@@ -44,6 +44,7 @@ mod discovery;
 mod error;
 pub mod evaluation;
 mod event;
+pub mod evidence;
 mod graph;
 mod knowledge;
 mod model;
@@ -55,16 +56,18 @@ mod vocabulary;
 
 pub use discovery::{
     CumulativeTable, DEFAULT_MEMORY, DEFAULT_SEED, DEFAULT_THRESHOLD, Discovered, Discovery, Divergence, History,
-    Intervention, MOST_PARTICLES, Memory, Particles, Plan, Proposal, Settings, Threshold, ThresholdRule, reference,
+    Intervention, LEAST_OVERLAP, MOST_PARTICLES, Memory, Particles, Plan, Proposal, Settings, Threshold, ThresholdRule,
+    reference,
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};
 pub use graph::{
-    Chain, Change, CompareRule, Comparison, Difference, Explanation, Pair, PairComparison, PairRecord, PopulationGraph,
-    PopulationPair, PopulationRule, SampleGraph, SequenceSums, SummaryEdge, SummaryGraph,
+    Chain, Change, CompareRule, Comparison, Difference, EvidenceBase, Explanation, LEAST_EFFECTIVE, Opportunity, Pair,
+    PairComparison, PairRecord, PopulationGraph, PopulationPair, PopulationRule, Question, SampleGraph, SequenceSums,
+    SummaryEdge, SummaryGraph, TypePair, Verdict, hidden_cause_ratio,
 };
-pub use knowledge::{Knowledge, LagRule, TypeSet, Verdict};
+pub use knowledge::{Knowledge, LagRule, Prior, TypeSet};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};
 pub use numerics::EventScore;
 pub use option::{Hint, OptionName};
-pub use vocabulary::{EventName, Vocabulary};
+pub use vocabulary::{END, EventName, Vocabulary};

@@ -85,6 +85,9 @@ enum Kind {
     Named { names: Vec<Arc<str>>, index: FxHashMap<Arc<str>, EventId> },
 }
 
+/// What files call the end of a case where it is an effect.
+pub const END: &str = "[end]";
+
 impl Vocabulary {
     /// A vocabulary of `size` types that have no names but their ids.
     pub const fn ids(size: usize) -> Self {
@@ -150,10 +153,12 @@ impl Vocabulary {
         }
     }
 
-    /// What to call an id in output. An id outside the vocabulary is called by its number.
+    /// What to call an id in output. The id behind all types is the end of a case; another one outside the vocabulary
+    /// is called by its number.
     pub fn name(&self, id: EventId) -> EventName {
         match &self.0 {
             Kind::Named { names, .. } if id.index() < names.len() => EventName::Text(Arc::clone(&names[id.index()])),
+            _ if id.index() == self.len() => END.into(),
             _ => EventName::Number(u64::from(id.0)),
         }
     }

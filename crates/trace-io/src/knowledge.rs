@@ -198,7 +198,7 @@ fn matches(pattern: &str, text: &str) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // a test fails by panicking
 mod tests {
-    use trace_core::{Lag, Verdict};
+    use trace_core::{Lag, Prior};
 
     use super::*;
 
@@ -244,14 +244,14 @@ mod tests {
             max = 2
         "#;
         let knowledge = parse(text, "k.toml", &vocabulary()).unwrap();
-        let verdict = |cause, effect, lag| knowledge.verdict(EventId(cause), EventId(effect), Lag(lag));
-        assert_eq!(verdict(0, 1, 9), Verdict::Required);
-        assert_eq!((verdict(0, 2, 2), verdict(0, 2, 3)), (Verdict::Open, Verdict::Excluded));
+        let verdict = |cause, effect, lag| knowledge.prior(EventId(cause), EventId(effect), Lag(lag));
+        assert_eq!(verdict(0, 1, 9), Prior::Required);
+        assert_eq!((verdict(0, 2, 2), verdict(0, 2, 3)), (Prior::Open, Prior::Excluded));
         assert_eq!(
             (verdict(1, 0, 1), verdict(4, 1, 1), verdict(3, 2, 1)),
-            (Verdict::Excluded, Verdict::Excluded, Verdict::Excluded)
+            (Prior::Excluded, Prior::Excluded, Prior::Excluded)
         );
-        assert_eq!(verdict(1, 2, 1), Verdict::Open);
+        assert_eq!(verdict(1, 2, 1), Prior::Open);
     }
 
     #[test]

@@ -4,13 +4,18 @@ use std::fmt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trace_core::{EventName, PopulationGraph, PopulationPair, PopulationRule};
+use trace_core::evidence::EvidenceRule;
+use trace_core::{
+    EventName, EvidenceBase, Opportunity, PopulationGraph, PopulationPair, PopulationRule, TypePair, Verdict,
+};
 
 use crate::result::{ResultLine, ResultModel, RunSettings};
 use crate::{Error, output};
 
 /// The version of population files that this software writes.
-pub const POPULATION_SCHEMA: &str = "trace.population/1";
+pub const POPULATION_SCHEMA: &str = "trace.population/2";
+/// The first version, which is read and never merged with this one.
+const FIRST_SCHEMA: &str = "trace.population/1";
 
 /// A population graph with what made it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,27 +28,116 @@ pub struct Population {
     pub settings: RunSettings,
     /// The model that made them.
     pub model: ResultModel,
-    /// Every type pair that had an opportunity, best score first.
+    /// What decided which pairs are kept; absent in files of the first version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// Which evidence pairs hold; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceBase>,
+    /// Every type pair that had an opportunity: what is kept first, then by score.
     #[serde(rename = "edges")]
     pub pairs: Vec<PopulationPair<EventName>>,
 }
 
+/// What decided which pairs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What decided.
+    pub by: DecidedBy,
+    /// The expected share of kept pairs that are false, at most, where evidence decided.
+    pub fdr: f64,
+    /// The ratio that kept pairs exceed.
+    pub least_ratio: f64,
+}
+
+/// What decides which pairs are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidedBy {
+    /// Q-values of sequences that the model was not trained on.
+    Evidence,
+    /// The lower bound of the effect size, with no error rate.
+    EffectSize,
+}
+
+/// How many pairs of different types there are of each verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VerdictCounts {
+    /// Pairs of different types.
+    pub pairs: usize,
+    /// Those that were tested.
+    pub tested: usize,
+    /// Those that are kept.
+    pub kept: usize,
+    /// Those that inhibit.
+    pub inhibits: usize,
+    /// Those that cannot be tested.
+    pub untestable: usize,
+}
+
 impl Population {
-    /// A graph over names, decided by the default rule.
-    pub fn new(graph: &PopulationGraph<EventName>, settings: &RunSettings, model: &ResultModel) -> Self {
+    /// A graph over names, decided by a rule.
+    pub fn new(
+        graph: &PopulationGraph<EventName>,
+        settings: &RunSettings,
+        model: &ResultModel,
+        rule: &EvidenceRule,
+    ) -> Self {
+        let rule = PopulationRule { evidence: *rule, ..PopulationRule::default() };
+        let evident = graph.evidence.is_some_and(|base| base.sequences > 0);
+        let decision = if evident {
+            Decision { by: DecidedBy::Evidence, fdr: rule.evidence.fdr, least_ratio: rule.evidence.least_ratio }
+        } else {
+            // The score is a bound, and the ratio that it is held against is e to the cut.
+            Decision { by: DecidedBy::EffectSize, fdr: rule.evidence.fdr, least_ratio: rule.cut.exp() }
+        };
         Self {
             schema: POPULATION_SCHEMA.to_owned(),
             sequences: graph.sequences,
             settings: settings.clone(),
             model: model.clone(),
-            pairs: graph.decided(&PopulationRule::default()),
+            decision: Some(decision),
+            evidence: graph.evidence,
+            pairs: graph.decided(&rule),
         }
+    }
+
+    /// The same graph, decided by another rule.
+    #[must_use]
+    pub fn decided(&self, rule: &EvidenceRule) -> Self {
+        Self::new(&self.graph(), &self.settings, &self.model, rule)
     }
 
     /// The graph.
     pub fn graph(&self) -> PopulationGraph<EventName> {
-        let record = |pair: &PopulationPair<EventName>| ((pair.cause.clone(), pair.effect.clone()), pair.record());
-        PopulationGraph { sequences: self.sequences, pairs: self.pairs.iter().map(record).collect() }
+        let key = |pair: &PopulationPair<EventName>| -> TypePair<EventName> {
+            (pair.cause.clone(), pair.effect.clone(), pair.question)
+        };
+        let pairs = self.pairs.iter().map(|pair| (key(pair), pair.record())).collect();
+        PopulationGraph { sequences: self.sequences, pairs, evidence: self.evidence }
+    }
+
+    /// Whether q-values decided.
+    pub fn has_evidence(&self) -> bool {
+        self.decision.is_some_and(|decision| decision.by == DecidedBy::Evidence)
+    }
+
+    /// Whether the file is of the first version.
+    pub fn is_first_version(&self) -> bool {
+        self.schema == FIRST_SCHEMA
+    }
+
+    /// How many pairs of different types there are of each verdict.
+    pub fn counts(&self) -> VerdictCounts {
+        let mut counts = VerdictCounts::default();
+        for pair in self.pairs.iter().filter(|pair| pair.cause != pair.effect && pair.places > 0) {
+            counts.pairs += 1;
+            counts.kept += usize::from(pair.kept);
+            counts.inhibits += usize::from(pair.verdict == Verdict::Inhibits);
+            counts.untestable += usize::from(pair.verdict == Verdict::Untestable);
+        }
+        counts.tested = counts.pairs - counts.untestable;
+        counts
     }
 
     /// The pairs that are edges, best score first.
@@ -59,12 +153,19 @@ impl Population {
     /// Reads a population file.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = std::fs::read(path).map_err(Error::io(path))?;
-        let population: Self = serde_json::from_slice(&text).map_err(|error| {
+        let mut population: Self = serde_json::from_slice(&text).map_err(|error| {
             let cut = if error.is_eof() { "; the file is cut off" } else { "" };
             Error::file(path, format!("expected a population graph as JSON: {error}{cut}"))
         })?;
+        if population.is_first_version() {
+            for pair in &mut population.pairs {
+                pair.verdict = if pair.kept { Verdict::Promotes } else { Verdict::None };
+                pair.ratio = pair.mean_log_ratio.exp();
+                pair.places = pair.opportunities;
+            }
+        }
         let Self { schema, pairs, .. } = &population;
-        if schema != POPULATION_SCHEMA {
+        if schema != POPULATION_SCHEMA && schema != FIRST_SCHEMA {
             return Err(Error::file(path, format!("expected schema {POPULATION_SCHEMA:?}, found {schema:?}")));
         }
         if let Some(pair) = pairs.iter().find(|pair| !pair.is_possible()) {
@@ -90,12 +191,9 @@ pub struct Strongest<'p> {
 impl fmt::Display for Strongest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for pair in &self.pairs {
-            let PopulationPair { cause, effect, score, mean_log_ratio, sequences, .. } = pair;
-            writeln!(
-                f,
-                "{score:6.2}  {cause} → {effect}  ({:.1} times as likely, {sequences} sequences)",
-                mean_log_ratio.exp()
-            )?;
+            let PopulationPair { cause, effect, ratio, sequences, q_value, .. } = pair;
+            let sure = q_value.map_or(String::new(), |q| format!(", q = {q:.2e}"));
+            writeln!(f, "{ratio:8.1} ×  {cause} → {effect}  ({sequences} sequences{sure})")?;
         }
         Ok(())
     }
@@ -118,8 +216,7 @@ pub fn is_population(path: &Path) -> Result<bool, Error> {
 
 /// Adds one result, which must hold all its tested pairs, to a graph; `type_at` says which type stands at a position.
 pub fn add_result<K: Ord + Clone>(graph: &mut PopulationGraph<K>, line: &ResultLine, type_at: impl Fn(usize) -> K) {
-    graph.add_sequence(line.pairs.iter().map(|pair| {
-        let types = (type_at(pair.cause.index()), type_at(pair.effect.index()));
-        (types, pair.strength, pair.log_ratio, pair.lag, pair.kept)
-    }));
+    graph.add_sequence(
+        line.pairs.iter().map(|pair| Opportunity::new(type_at(pair.cause.index()), type_at(pair.effect.index()), pair)),
+    );
 }

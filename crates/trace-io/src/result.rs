@@ -15,7 +15,9 @@ use crate::lines::Lines;
 use crate::log::Shaping;
 
 /// The version of result lines that this software writes.
-pub const RESULT_SCHEMA: &str = "trace.result/1";
+pub const RESULT_SCHEMA: &str = "trace.result/2";
+/// The first version, which is read and never merged with this one.
+const FIRST_SCHEMA: &str = "trace.result/1";
 
 /// The settings that made a result. Results can be merged and compared when these are equal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -184,13 +186,18 @@ impl ResultLine {
             settings: settings.clone(),
             model: model.clone(),
             options: Some(options),
-            events: sequence.events.iter().map(|event| name(*event)).collect(),
-            times: sequence.times.clone(),
+            events: graph.events().iter().map(|event| name(*event)).collect(),
+            times: sequence.times.as_ref().map(|times| with_end(times, graph.events().len())),
             skipped: Vec::new(),
             pairs: graph.pairs().iter().filter(|pair| pair.kept || options.all_pairs).copied().collect(),
             excluded: graph.excluded().to_vec(),
             summary: SummaryGraph::new(graph, options.self_loops).named(name),
         }
+    }
+
+    /// Whether the line is of the first version.
+    pub fn is_first_version(&self) -> bool {
+        self.schema == FIRST_SCHEMA
     }
 
     /// The pairs that were kept.
@@ -247,7 +254,7 @@ impl ResultLine {
         self.settings.plan.threshold_rule = ThresholdRule::Fixed;
         let self_loops = self.has_self_loops();
         for pair in &mut self.pairs {
-            pair.kept = pair.required || pair.strength > threshold;
+            *pair = pair.decided(threshold);
         }
         let (graph, names) = self.graph();
         self.summary = SummaryGraph::new(&graph, self_loops).named(|id| names[id.index()].clone());
@@ -256,7 +263,7 @@ impl ResultLine {
 
     /// What is wrong with the line, if anything.
     fn fault(&self) -> Option<String> {
-        if self.schema != RESULT_SCHEMA {
+        if self.schema != RESULT_SCHEMA && self.schema != FIRST_SCHEMA {
             return Some(format!("expected schema {RESULT_SCHEMA:?}, found {:?}", self.schema));
         }
         if !self.skipped.is_sorted_by(|a, b| a < b) {
@@ -273,6 +280,12 @@ impl ResultLine {
             format!("edge {cause} → {effect} with lag {lag} does not fit a sequence of {length} events")
         })
     }
+}
+
+/// Times of all events; the end of a case, where it is an event, comes right after the last one.
+fn with_end(times: &[f64], events: usize) -> Vec<f64> {
+    let last = times.last().copied().unwrap_or(0.0);
+    times.iter().copied().chain(std::iter::repeat(last)).take(events).collect()
 }
 
 /// Reads result lines one at a time.
@@ -294,7 +307,12 @@ impl ResultReader {
 
     /// The next result and its line.
     pub fn next_result(&mut self) -> Result<Option<(u64, ResultLine)>, Error> {
-        let Some((number, line)) = self.lines.next_json::<ResultLine>("a result")? else { return Ok(None) };
+        let Some((number, mut line)) = self.lines.next_json::<ResultLine>("a result")? else { return Ok(None) };
+        if line.schema == FIRST_SCHEMA {
+            for pair in &mut line.pairs {
+                *pair = pair.as_it_was_kept();
+            }
+        }
         if let Some(reason) = line.fault() {
             return Err(Error::line(&self.lines.file, number, reason));
         }

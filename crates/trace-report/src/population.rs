@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use trace_core::{EventName, Lag, PopulationGraph, PopulationPair, PopulationRule, Position};
+use trace_core::evidence::{EvidenceRule, LEAST_SEQUENCES};
+use trace_core::{EventName, Lag, Opportunity, PopulationGraph, PopulationPair, PopulationRule, Position, Verdict};
 use trace_io::population::{Population, add_result};
 use trace_io::result::{ResultLine, ResultModel, RunSettings};
 
@@ -46,9 +47,9 @@ type Pair = PopulationPair<u32>;
 impl PagePopulation {
     /// The graph of a population file.
     pub(crate) fn from_file(file: &Population, names: &mut Names) -> Self {
-        let rule = PopulationRule::default();
-        let possible =
-            |pair: &&PopulationPair<EventName>| pair.kept || (pair.score > 0.0 && pair.opportunities >= rule.least);
+        let possible = |pair: &&PopulationPair<EventName>| {
+            pair.kept || (pair.mean_log_ratio > 0.0 && pair.verdict != Verdict::Untestable)
+        };
         let pairs = file.pairs.iter().filter(possible).map(|pair| pair.clone().renamed(|name| names.number(&name)));
         let pairs = pairs.collect();
         Self::new(true, file.sequences, pairs, names)
@@ -65,7 +66,7 @@ impl PagePopulation {
             sequences,
             left_out,
             cut: if scored { rule.cut } else { 0.0 },
-            least: if scored { rule.least } else { 0 },
+            least: if scored { LEAST_SEQUENCES } else { 0 },
             count: pairs.len(),
             cause: Column::counts(pairs.iter().map(|pair| pair.cause)),
             effect: Column::counts(pairs.iter().map(|pair| pair.effect)),
@@ -121,10 +122,11 @@ impl Merged {
     /// Adds a result.
     pub(crate) fn add(&mut self, line: &ResultLine) {
         let name = |position: Position| line.events[position.index()].clone();
-        self.kept.add_sequence(
-            line.edges()
-                .map(|edge| ((name(edge.cause), name(edge.effect)), edge.strength, edge.log_ratio, edge.lag, true)),
-        );
+        self.kept.add_sequence(line.edges().map(|edge| Opportunity {
+            tied: false,
+            testable: true,
+            ..Opportunity::new(name(edge.cause), name(edge.effect), edge)
+        }));
         if matches!(self.scored, Scored::Nothing) {
             let start = (PopulationGraph::default(), line.settings.clone(), line.model.clone());
             self.scored = Scored::Graph(Box::new(start));
@@ -148,7 +150,7 @@ impl Merged {
             return None;
         }
         if let Scored::Graph(known) = &self.scored {
-            let file = Population::new(&known.0, &known.1, &known.2);
+            let file = Population::new(&known.0, &known.1, &known.2, &EvidenceRule::default());
             return Some(PagePopulation::from_file(&file, names));
         }
         // Without the pairs that were not kept there is no score, and opportunities are unknown.

@@ -8,7 +8,8 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trace_core::{EventId, PairRecord, PopulationGraph};
+use trace_core::evidence::PairList;
+use trace_core::{EventId, EvidenceBase, PairRecord, PopulationGraph, TypePair};
 use trace_io::Error;
 use trace_io::output::{partial_path, write_whole};
 use trace_io::result::{ResultModel, RunSettings};
@@ -24,10 +25,13 @@ struct Checkpoint {
     ids: Vec<String>,
     edges: usize,
     branch_positions: u64,
-    pairs: Vec<(EventId, EventId, PairRecord)>,
+    pairs: Vec<(TypePair<EventId>, PairRecord)>,
+    evidence: Option<EvidenceBase>,
+    /// The pairs that evidence is gathered for: those of the whole log.
+    pair_list: Option<u64>,
 }
 
-const SCHEMA: &str = "trace.checkpoint/2";
+const SCHEMA: &str = "trace.checkpoint/3";
 
 /// Takes hold of the population's place, so that no other run writes to it; nothing where there is none.
 pub(super) fn lock(job: &Job<'_>) -> Result<Option<File>, Error> {
@@ -54,7 +58,9 @@ pub(super) fn write(job: &Job<'_>, state: &State) -> Result<(), Error> {
         ids: job.log.sequences[..state.done].iter().map(|sequence| sequence.id.clone()).collect(),
         edges: state.edges,
         branch_positions: state.branch_positions,
-        pairs: pairs.map(|((cause, effect), record)| (*cause, *effect, record.clone())).collect(),
+        pairs: pairs.map(|(types, record)| (*types, record.clone())).collect(),
+        evidence: state.population.evidence,
+        pair_list: job.evidence.map(PairList::fingerprint),
     };
     write_whole(&partial_path(path), |out| Ok(serde_json::to_writer(out, &checkpoint)?))
 }
@@ -74,14 +80,15 @@ pub(super) fn read(job: &Job<'_>, population: &Path) -> Result<Option<State>, Er
     let done = checkpoint.ids.len();
     let same_sequences = done <= job.log.sequences.len()
         && checkpoint.ids.iter().zip(&job.log.sequences).all(|(id, sequence)| *id == sequence.id);
+    let same_sequences = same_sequences && checkpoint.pair_list == job.evidence.map(PairList::fingerprint);
     if checkpoint.settings != job.settings || checkpoint.model != job.model || !same_sequences {
         return Err(Error::file(
             &path,
             "is of a run with other settings, another model or another log; remove it, or start over instead of resuming",
         ));
     }
-    let pairs = checkpoint.pairs.into_iter().map(|(cause, effect, record)| ((cause, effect), record)).collect();
-    let population = PopulationGraph { sequences: done as u64, pairs };
+    let pairs = checkpoint.pairs.into_iter().collect();
+    let population = PopulationGraph { sequences: done as u64, pairs, evidence: checkpoint.evidence };
     Ok(Some(State { done, edges: checkpoint.edges, branch_positions: checkpoint.branch_positions, population }))
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trace_core::Verdict;
+use trace_core::Prior;
 use trace_io::output::write_whole;
 use trace_io::population::Population;
 use trace_io::result::{ResultLine, ResultReader};
@@ -161,8 +161,8 @@ impl Found {
 fn pairs(job: &Job<'_>) -> (usize, usize) {
     let (mut tested, mut excluded) = (0, 0);
     for sequence in &job.log.sequences {
-        for (cause, effect) in job.settings.plan.tested_pairs(sequence.events.len()) {
-            if job.discovery.verdict(sequence, cause, effect) == Verdict::Excluded {
+        for (cause, effect) in job.settings.plan.tested_pairs(sequence.with_end(job.end()).len()) {
+            if job.discovery.prior(sequence, cause, effect) == Prior::Excluded {
                 excluded += 1;
             } else {
                 tested += 1;

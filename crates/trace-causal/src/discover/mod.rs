@@ -9,8 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use trace_core::evidence::{EvidenceRule, PairList, PairScope};
+use trace_core::random::Streams;
 use trace_core::{
-    Discovery, Divergence, History, Intervention, Memory, Particles, Plan, Proposal, Settings, Threshold,
+    Discovery, Divergence, EventSequence, History, Intervention, Knowledge, Memory, Particles, Plan, Proposal,
+    Settings, Threshold,
 };
 use trace_io::log::{EventLog, Unknown};
 use trace_io::output::{PartialFile, check_writable, partial_path, same_file};
@@ -39,6 +42,12 @@ pub struct DiscoverOptions {
     pub cases: Vec<String>,
     /// What to do with events that the model does not know.
     pub unknown: Unknown,
+    /// What decides which pairs of the population graph are kept.
+    #[serde(flatten)]
+    pub decision: EvidenceRule,
+    /// Only this many sequences, chosen at random: a first look at a large log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<usize>,
 }
 
 /// Finds what caused what in every sequence of a log.
@@ -198,6 +207,9 @@ impl<'d> Discover<'d> {
         let longest = events.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
         density.check_ram(longest).map_err(|error| Error::option("ram_limit", error.to_string()))?;
         let known = knowledge.as_ref().map(|file| &file.knowledge);
+        // In memory the population is always there.
+        let merges = population.is_some() || out.is_none();
+        let list = self.pair_list(&events, &plan, known).filter(|_| merges);
         let job = Job {
             discovery: known.map_or(discovery, |known| discovery.knowledge(known)),
             log: &events,
@@ -210,8 +222,10 @@ impl<'d> Discover<'d> {
             vocabulary: self.model.vocabulary(),
             options: self.options.result,
             population: population.as_deref(),
-            // In memory the population is always there.
-            merges: population.is_some() || out.is_none(),
+            merges,
+            evidence: list.as_ref(),
+            rule: self.options.decision,
+            halves: self.model,
         };
         self.warn(&job, longest);
         let Some((sink, state)) = self.start(&job, out.as_deref())? else {
@@ -224,6 +238,24 @@ impl<'d> Discover<'d> {
         self.control.update(&Update::Ended { task: Task::Discover });
         let (state, sink) = finish(&job, outcome, out.as_deref())?;
         Ok(Found::new(&job, &state, sink, out.as_deref(), short, start.elapsed()))
+    }
+
+    /// The type pairs to gather evidence for, where the settings allow it and any sequence is new to the model.
+    fn pair_list(&self, events: &EventLog, plan: &Plan, knowledge: Option<&Knowledge>) -> Option<PairList> {
+        let density = self.model.density();
+        let possible = plan.intervention == Intervention::Atomic && plan.history == History::Observed;
+        let unseen = |sequence: &EventSequence| self.model.trained_on(&sequence.id) != Some(true);
+        if !possible || !events.sequences.iter().any(unseen) {
+            return None;
+        }
+        let scope = PairScope {
+            types: density.vocabulary_size(),
+            memory: plan.memory,
+            first_cause: plan.first_cause().max(usize::from(!density.predicts_first())),
+            end: density.end().filter(|_| plan.end),
+            knowledge,
+        };
+        Some(PairList::count(&events.sequences, scope))
     }
 
     /// The places to write. Refuses to write over what is read, and to start what cannot be written in the end.
@@ -360,6 +392,6 @@ impl State {
     /// The population so far, by names.
     fn population(&self, job: &Job<'_>) -> Population {
         let graph = self.population.rename(|id| job.vocabulary.name(*id));
-        Population::new(&graph, &job.settings, &job.model)
+        Population::new(&graph, &job.settings, &job.model, &job.rule)
     }
 }

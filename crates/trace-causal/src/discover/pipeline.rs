@@ -14,14 +14,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use trace_core::{Discovered, Discovery, PopulationGraph, Vocabulary};
+use trace_core::evidence::{EvidenceRule, PairList};
+use trace_core::{Discovered, Discovery, EventId, PopulationGraph, Vocabulary};
 use trace_io::log::EventLog;
 use trace_io::output::PartialFile;
 use trace_io::result::{ResultLine, ResultModel, ResultOptions, RunSettings};
 
 use super::checkpoint;
-use crate::Error;
 use crate::progress::{Control, Task, Update};
+use crate::{Error, Model};
 
 /// How often the population so far is saved, for a run that is killed: soon at first, less often where saving takes
 /// long.
@@ -43,12 +44,28 @@ pub(super) struct Job<'j> {
     pub(super) population: Option<&'j Path>,
     /// Whether pairs are merged at all.
     pub(super) merges: bool,
+    /// The pairs that evidence is gathered for, where it is.
+    pub(super) evidence: Option<&'j PairList>,
+    /// What decides in the population.
+    pub(super) rule: EvidenceRule,
+    /// The model, which may have another half for each sequence.
+    pub(super) halves: &'j Model,
 }
 
 impl Job<'_> {
+    /// The end of a case, where it is an effect.
+    pub(super) fn end(&self) -> Option<EventId> {
+        self.halves.density().end().filter(|_| self.settings.plan.end)
+    }
+
     fn run(&self, index: usize) -> Result<(ResultLine, Discovered), Error> {
         let sequence = &self.log.sequences[index];
-        let found = self.discovery.run(sequence).map_err(|error| Error::Sequence {
+        let mut discovery = self.discovery.with_model(self.halves.density_for(&sequence.id));
+        // What a model was trained on fits it better than anything else does.
+        if let Some(list) = self.evidence.filter(|_| self.halves.trained_on(&sequence.id) != Some(true)) {
+            discovery = discovery.evidence(list);
+        }
+        let found = discovery.run(sequence).map_err(|error| Error::Sequence {
             log: self.log.name.clone(),
             line: self.log.lines[index],
             id: sequence.id.clone(),
@@ -125,6 +142,9 @@ impl Writer {
             self.state.branch_positions += found.branch_positions;
             if job.merges {
                 self.state.population.add(&found.graph);
+            }
+            if let Some(list) = job.evidence {
+                self.state.population.add_evidence(list, found.evidence.as_ref());
             }
         }
         if matches!(self.sink, Sink::File(..)) && Instant::now() >= self.next_checkpoint {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trace_core::PopulationGraph;
+use trace_core::{EventId, PopulationGraph};
 use trace_io::Error as FileError;
 use trace_io::output::{PartialFile, complete_lines, partial_path};
 use trace_io::population::{Population, add_result};
@@ -69,8 +69,9 @@ fn verify(job: &Job<'_>, file: &Path, lines: &[(String, u64)]) -> Result<Vec<Res
         if line.model != job.model {
             return Err(fault("cannot be continued with another model".to_owned()).into());
         }
-        let same_events = line.events.len() == sequence.events.len()
-            && line.events.iter().zip(&sequence.events).all(|(name, event)| job.vocabulary.id(name) == Some(*event));
+        let events = sequence.with_end(job.end());
+        let same_events = line.events.len() == events.len()
+            && line.events.iter().zip(&*events).all(|(name, event)| job.vocabulary.name(*event) == *name);
         if line.id != sequence.id || !same_events || line.skipped != *skipped {
             return Err(fault(format!(
                 "is the result of another sequence ({:?}) than the log has there ({:?}, perhaps changed since); it is not \
@@ -96,10 +97,12 @@ fn state(job: &Job<'_>, results: &[ResultLine], partial: &Path) -> Result<State,
     let Some(path) = job.population else {
         return Ok(State { done: results.len(), edges: kept(results), ..State::default() });
     };
-    if job.options.all_pairs {
+    // Results with all pairs make the population again, but for its evidence.
+    if job.options.all_pairs && job.evidence.is_none() {
+        let end = EventId(job.vocabulary.len() as u32);
         let mut population = PopulationGraph::default();
         for (line, sequence) in results.iter().zip(&job.log.sequences) {
-            add_result(&mut population, line, |position| sequence.events[position]);
+            add_result(&mut population, line, |position| sequence.events.get(position).copied().unwrap_or(end));
         }
         return Ok(State { done: results.len(), edges: kept(results), population, ..State::default() });
     }

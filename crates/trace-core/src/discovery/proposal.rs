@@ -24,6 +24,16 @@ pub enum Proposal {
     Unigram,
     /// The model's own prediction at that position, `P_θ(· | x_{<j})`.
     Model,
+    /// The model's belief about what else could have stood there, given everything before *and the events between*
+    /// cause and effect: `π_jq(r) ∝ P(r | x_{<j}) · Π_{j<k<q} P(x_k | …, x_j := r, …)`.
+    Plausible,
+}
+
+impl Proposal {
+    /// Whether alternatives come from the model's prediction at the cause.
+    pub(crate) const fn asks_model(self) -> bool {
+        matches!(self, Self::Model | Self::Plausible)
+    }
 }
 
 /// Draws types in proportion to their weights.
@@ -81,16 +91,19 @@ fn draw_without_replacement(random: &mut impl Rng, size: usize, count: usize) ->
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Replacements {
     pub(crate) events: Vec<EventId>,
-    /// One weight for each event when the proposal is enumerated.
-    pub(crate) weights: Option<Vec<f64>>,
+    /// The logarithm of each event's weight when the proposal is enumerated.
+    pub(crate) log_weights: Option<Vec<f64>>,
 }
 
 /// The replacements of every position of one sequence, made when first asked for.
 pub(crate) struct Draws {
     streams: Streams,
     size: usize,
+    row_size: usize,
     amount: Amount,
     source: Source,
+    /// The observed events, where none of them is drawn at its own position.
+    observed: Option<Vec<EventId>>,
     cells: Vec<OnceLock<Arc<Replacements>>>,
     shared: OnceLock<Arc<Replacements>>,
 }
@@ -105,35 +118,31 @@ pub(crate) enum Amount {
 #[derive(Clone, Debug)]
 enum Source {
     Uniform,
-    Unigram { table: CumulativeTable, frequencies: Vec<f64> },
+    Unigram { frequencies: Vec<f64> },
     Model,
 }
 
 impl Draws {
-    /// Draws for a sequence of `length` events over `size` types. `frequencies` are needed for `Unigram` only.
+    /// Draws for a sequence of `length` events over `size` types, of a model whose rows
+    /// have `row_size` numbers. `frequencies` are needed for `Unigram` only. What
+    /// `observed` has at a position is not drawn there; it is listed all the same where types are enumerated.
     pub(crate) fn new(
         streams: Streams,
         length: usize,
-        size: usize,
+        (size, row_size): (usize, usize),
         amount: Amount,
         proposal: Proposal,
         frequencies: Option<&[f64]>,
+        observed: Option<&[EventId]>,
     ) -> Result<Self, Error> {
         let source = match proposal {
             Proposal::Uniform => Source::Uniform,
-            Proposal::Model => Source::Model,
-            Proposal::Unigram => {
-                let frequencies = unigram_weights(frequencies, size)?.to_vec();
-                Source::Unigram { table: model_table(frequencies.iter().copied())?, frequencies }
-            }
+            Proposal::Model | Proposal::Plausible => Source::Model,
+            Proposal::Unigram => Source::Unigram { frequencies: unigram_weights(frequencies, size)?.to_vec() },
         };
         let cells = (0..length).map(|_| OnceLock::new()).collect();
-        Ok(Self { streams, size, amount, source, cells, shared: OnceLock::new() })
-    }
-
-    /// Whether draws at a position depend on the model's prediction there.
-    pub(crate) const fn asks_model(&self) -> bool {
-        matches!(self.source, Source::Model)
+        let observed = observed.map(<[EventId]>::to_vec);
+        Ok(Self { streams, size, row_size, amount, source, observed, cells, shared: OnceLock::new() })
     }
 
     /// The replacements of a position. `predict` writes the model's log-distribution there, and is called only when
@@ -163,10 +172,11 @@ impl Draws {
     ) -> Result<Replacements, ModelError> {
         let weights = match &self.source {
             Source::Uniform => None,
-            Source::Unigram { frequencies, .. } => Some(frequencies.clone()),
+            Source::Unigram { frequencies } => Some(frequencies.clone()),
             Source::Model => {
-                let mut row = vec![0.0; self.size];
+                let mut row = vec![0.0; self.row_size];
                 predict(&mut row)?;
+                row.truncate(self.size);
                 for value in &mut row {
                     *value = value.exp();
                 }
@@ -180,23 +190,31 @@ impl Draws {
                 let weight = |event: usize| weights.as_ref().map_or(1.0, |w| w[event]);
                 let (events, weights) = (0..self.size)
                     .filter(|event| weight(*event) > 0.0)
-                    .map(|event| (EventId(event as u32), weight(event)))
+                    .map(|event| (EventId(event as u32), weight(event).ln()))
                     .unzip();
-                Ok(Replacements { events, weights: Some(weights) })
+                Ok(Replacements { events, log_weights: Some(weights) })
             }
             Amount::Draw(count) => {
                 let mut random = self.streams.stream(Purpose::Replacement, position as u32, 0);
-                let events = match &self.source {
-                    Source::Uniform => draw_without_replacement(&mut random, self.size, count),
-                    Source::Unigram { table, .. } => (0..count).map(|_| table.draw(&mut random)).collect(),
-                    Source::Model => {
-                        let table = model_table(weights.unwrap_or_default())?;
-                        (0..count).map(|_| table.draw(&mut random)).collect()
-                    }
-                };
-                Ok(Replacements { events, weights: None })
+                Ok(Replacements { events: self.draw(position, count, weights, &mut random), log_weights: None })
             }
         }
+    }
+
+    /// Draws that leave out the observed event, where that is asked for and anything else is left.
+    fn draw(&self, position: usize, count: usize, weights: Option<Vec<f64>>, random: &mut impl Rng) -> Vec<EventId> {
+        let observed = self.observed.as_ref().map(|events| events[position]);
+        let Some(mut weights) = weights else {
+            let Some(own) = observed else { return draw_without_replacement(random, self.size, count) };
+            let drawn = draw_without_replacement(random, self.size - 1, count);
+            return drawn.into_iter().map(|event| EventId(event.0 + u32::from(event >= own))).collect();
+        };
+        if let Some(own) = observed {
+            weights[own.index()] = 0.0;
+        }
+        // Where the model leaves nothing but the observed event, there is no alternative to draw.
+        let Some(table) = CumulativeTable::new(weights) else { return Vec::new() };
+        (0..count).map(|_| table.draw(random)).collect()
     }
 
     /// One draw from the model's prediction in a history that belongs to one particle.
@@ -237,7 +255,7 @@ mod tests {
     use super::*;
 
     fn draws(proposal: Proposal, amount: Amount, frequencies: Option<&[f64]>) -> Draws {
-        Draws::new(Streams::new(1, "s"), 4, 10, amount, proposal, frequencies).unwrap()
+        Draws::new(Streams::new(1, "s"), 4, (10, 10), amount, proposal, frequencies, None).unwrap()
     }
 
     #[test]
@@ -264,12 +282,43 @@ mod tests {
     }
 
     #[test]
+    fn what_was_observed_is_not_drawn() {
+        let observed = [3, 0, 9, 5].map(EventId);
+        let mut weights = [1.0; 10];
+        weights[5] = 50.0;
+        for proposal in [Proposal::Uniform, Proposal::Unigram] {
+            let draws = Draws::new(
+                Streams::new(1, "s"),
+                4,
+                (10, 10),
+                Amount::Draw(36),
+                proposal,
+                Some(&weights),
+                Some(&observed),
+            );
+            for (position, own) in observed.iter().enumerate() {
+                let made = draws.as_ref().unwrap().at(position, |_| unreachable!()).unwrap();
+                assert!(made.events.len() == 36 && !made.events.contains(own), "{proposal:?} {made:?}");
+            }
+        }
+        // Nothing else can occur: there is nothing to draw.
+        let only =
+            Draws::new(Streams::new(1, "s"), 4, (10, 10), Amount::Draw(8), Proposal::Model, None, Some(&observed));
+        let made = only.unwrap().at(1, |row| {
+            row.fill(f64::NEG_INFINITY);
+            row[0] = 0.0;
+            Ok(())
+        });
+        assert_eq!(made.unwrap().events, []);
+    }
+
+    #[test]
     fn enumeration_lists_types_that_can_occur() {
         let mut weights = [0.0; 10];
         (weights[4], weights[7]) = (2.0, 6.0);
         let made = draws(Proposal::Unigram, Amount::Enumerate, Some(&weights)).at(1, |_| unreachable!()).unwrap();
         assert_eq!(made.events, [EventId(4), EventId(7)]);
-        assert_eq!(made.weights, Some(vec![2.0, 6.0]));
+        assert_eq!(made.log_weights, Some(vec![2f64.ln(), 6f64.ln()]));
         let by_model = draws(Proposal::Model, Amount::Enumerate, None);
         let made = by_model
             .at(1, |row| {
@@ -278,13 +327,14 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-        assert_eq!((made.events.as_slice(), made.weights.as_deref()), (&[EventId(3)][..], Some(&[1.0][..])));
+        assert_eq!((made.events.as_slice(), made.log_weights.as_deref()), (&[EventId(3)][..], Some(&[0.0][..])));
     }
 
     #[test]
     fn frequencies_that_are_no_weights_are_an_error_not_a_uniform_guess() {
         for frequencies in [None, Some(&[1.0; 9][..]), Some(&[0.0; 10][..]), Some(&[f64::NAN; 10][..])] {
-            let made = Draws::new(Streams::new(1, "s"), 4, 10, Amount::Enumerate, Proposal::Unigram, frequencies);
+            let made =
+                Draws::new(Streams::new(1, "s"), 4, (10, 10), Amount::Enumerate, Proposal::Unigram, frequencies, None);
             assert!(matches!(made, Err(Error::Setting { name: "proposal", .. })));
         }
     }

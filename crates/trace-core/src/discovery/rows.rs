@@ -7,41 +7,123 @@
 
 use std::sync::Arc;
 
-use super::proposal::Replacements;
+use super::overlap::{Place, Room};
+use super::posterior::Posterior;
+use super::proposal::{Proposal, Replacements};
 use super::settings::{Divergence, Intervention, Plan};
 use super::statistics::{PairStatistics, Sample};
 use crate::model::{Branches, Measure, Reading, Scores};
 use crate::numerics::{bernoulli_divergence, divergence};
-use crate::{EventId, ModelError, Verdict};
+use crate::{EventId, ModelError, Prior};
 
 /// A candidate cause and what is known of its effects so far.
 #[derive(Debug)]
 pub(super) struct Cause {
     pub(super) position: usize,
     /// One for each lag from 1.
-    pub(super) pairs: Vec<PairStatistics>,
+    pub(super) pairs: Vec<PairState>,
     /// What is known of each beforehand.
-    pub(super) verdicts: Vec<Verdict>,
+    pub(super) priors: Vec<Prior>,
     /// The largest lag still to be scored; 0 when all are decided.
     pub(super) open: usize,
+    /// The model's log-distribution at the cause's position, where it has one and the history is as observed.
+    pub(super) prediction: Option<Vec<f64>>,
+    /// What could have stood there and what would have followed, where evidence is gathered.
+    pub(super) posterior: Option<Posterior>,
+}
+
+/// What is known of one pair so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PairState {
+    pub(super) statistics: PairStatistics,
+    pub(super) room: Room,
 }
 
 impl Cause {
     /// A cause with what is known of its effects at lags from 1 on.
-    pub(super) fn new(position: usize, verdicts: Vec<Verdict>) -> Self {
-        let open = verdicts.iter().rposition(|verdict| *verdict != Verdict::Excluded).map_or(0, |last| last + 1);
-        Self { position, pairs: vec![PairStatistics::default(); verdicts.len()], verdicts, open }
+    pub(super) fn new(position: usize, priors: Vec<Prior>) -> Self {
+        let open = priors.iter().rposition(|prior| *prior != Prior::Excluded).map_or(0, |last| last + 1);
+        let pairs = vec![PairState::default(); priors.len()];
+        Self { position, pairs, priors, open, prediction: None, posterior: None }
     }
 
     /// Whether prior knowledge keeps a lag from being tested.
     pub(super) fn excludes(&self, lag: usize) -> bool {
-        self.verdicts[lag - 1] == Verdict::Excluded
+        self.priors[lag - 1] == Prior::Excluded
     }
 
     /// What is still to be scored of it.
     pub(super) const fn span(&self) -> Span {
         Span { position: self.position, open: self.open }
     }
+
+    /// All of its lags.
+    pub(super) const fn whole(&self) -> Span {
+        Span { position: self.position, open: self.pairs.len() }
+    }
+
+    /// Takes in what one replacement says of the effect at a lag. The event itself and the effect's own type are no
+    /// alternatives.
+    pub(super) fn take(&mut self, plan: &Plan, events: &[EventId], lag: usize, draw: &Draw<'_>) {
+        let (cause, effect) = (events[self.position], events[self.position + lag]);
+        let PairState { statistics, room } = &mut self.pairs[lag - 1];
+        let prediction = self.prediction.as_ref().map(|row| row[draw.event.index()]);
+        if draw.event == cause {
+            return;
+        }
+        if let (Some(prediction), Some(posterior)) = (prediction, &mut self.posterior) {
+            posterior.add(lag, draw.event, prediction + draw.between, draw.row);
+        }
+        if draw.event == effect {
+            room.effect(prediction.unwrap_or(f64::NEG_INFINITY), draw.between);
+            return;
+        }
+        if let Some(prediction) = prediction {
+            let importance = match plan.proposal {
+                // Enumerated weights are the proposal's own; what is drawn has it in how often it is drawn.
+                _ if draw.enumerated => prediction,
+                Proposal::Uniform => prediction,
+                Proposal::Unigram => prediction - draw.log_proposal,
+                Proposal::Model | Proposal::Plausible => 0.0,
+            };
+            room.alternative(importance, draw.between);
+        }
+        let weight = if draw.enumerated { draw.log_proposal } else { 0.0 };
+        let likelihood = if plan.proposal == Proposal::Plausible { draw.between } else { 0.0 };
+        statistics.push(&draw.sample, weight + likelihood);
+    }
+
+    /// How much room there was for anything else; `None` where the model does not predict the cause.
+    pub(super) fn overlap(
+        &self,
+        events: &[EventId],
+        reading: &dyn Reading,
+        lag: usize,
+        enumerated: bool,
+    ) -> Option<f64> {
+        let row = self.prediction.as_ref()?;
+        let (cause, effect) = (events[self.position], events[self.position + lag]);
+        let between = reading.observed()[self.position + 1..self.position + lag].iter().map(|score| score.log_p).sum();
+        let of_type = |event: EventId| row.get(event.index()).copied();
+        let effect = of_type(effect).filter(|_| cause != effect).unwrap_or(f64::NEG_INFINITY);
+        let place = Place { cause: row[cause.index()], effect, between };
+        Some(self.pairs[lag - 1].room.overlap(place, enumerated))
+    }
+}
+
+/// What one replacement says of one effect.
+pub(super) struct Draw<'d> {
+    /// The replacement.
+    pub(super) event: EventId,
+    /// The logarithm of its proposal weight; of its frequency where it was drawn by that.
+    pub(super) log_proposal: f64,
+    /// Whether every type is gone through with its weight.
+    pub(super) enumerated: bool,
+    /// The logarithm of the probability of the events between, given the replacement.
+    pub(super) between: f64,
+    pub(super) sample: Sample,
+    /// The log-distribution at the effect, where rows are asked for.
+    pub(super) row: &'d [f64],
 }
 
 /// Lags `1 ..= open` after a position.
@@ -56,6 +138,8 @@ pub(super) struct Span {
 pub(super) struct Buffers {
     scores: Scores,
     row: Vec<f64>,
+    /// Log-probabilities of the events between, for each branch.
+    between: Vec<f64>,
 }
 
 /// One row to score: where it starts and how far.
@@ -80,8 +164,9 @@ impl TokenSlice {
         &self.of.events[self.from..self.to]
     }
 
-    pub(super) fn weight(&self, branch: usize) -> f64 {
-        self.of.weights.as_ref().map_or(1.0, |weights| weights[self.from + branch])
+    /// The logarithm of a branch's weight where types are enumerated.
+    pub(super) fn log_weight(&self, branch: usize) -> Option<f64> {
+        self.of.log_weights.as_ref().map(|weights| weights[self.from + branch])
     }
 }
 
@@ -89,8 +174,12 @@ impl TokenSlice {
 pub(super) struct Batch<'b> {
     pub(super) plan: &'b Plan,
     pub(super) reading: &'b dyn Reading,
-    pub(super) vocabulary_size: usize,
+    pub(super) row_size: usize,
     pub(super) tokens: &'b Tokens<'b>,
+    /// Whether each draw comes with the whole distribution at the effect.
+    pub(super) with_rows: bool,
+    /// The logarithm of each type's share where draws follow frequencies.
+    pub(super) log_frequencies: Option<&'b [f64]>,
 }
 
 /// The largest number of scores, or of log-probabilities where distributions are compared, that a batch holds.
@@ -99,13 +188,16 @@ const BUDGET: usize = 1 << 22;
 const BRANCHES_PER_ROW: usize = 256;
 
 /// How many particles may be scored at a time in bounded memory.
-pub(super) fn particles_per_batch(plan: &Plan, spans: &[Span], vocabulary_size: usize) -> usize {
+pub(super) fn particles_per_batch(plan: &Plan, spans: &[Span], row_size: usize, with_rows: bool) -> usize {
     let lags: usize = rows(plan, spans).iter().map(|row| row.horizon).sum();
-    let numbers = if measure(plan) == Measure::Distribution { lags * vocabulary_size } else { lags };
+    let numbers = if measure(plan, with_rows) == Measure::Distribution { lags * row_size } else { lags };
     (BUDGET / numbers.max(1)).clamp(1, BRANCHES_PER_ROW)
 }
 
-fn measure(plan: &Plan) -> Measure {
+fn measure(plan: &Plan, with_rows: bool) -> Measure {
+    if with_rows {
+        return Measure::Distribution;
+    }
     match (plan.divergence, plan.intervention) {
         (Divergence::Event, _) => Measure::Event,
         (Divergence::Full, Intervention::Atomic) => Measure::Divergence,
@@ -136,14 +228,14 @@ fn rows(plan: &Plan, spans: &[Span]) -> Vec<Row> {
 }
 
 impl Batch<'_> {
-    /// Scores the batch's particles and hands `sink` one sample for each span (by its index), lag and particle of the
-    /// batch, with the particle's weight; particles of a pair come in order. Spans are in order of their positions.
-    /// Returns the number of branch positions that were scored.
+    /// Scores the batch's particles and hands `sink` one draw for each span (by its index), lag and particle of the
+    /// batch; particles of a pair come in order. Spans are in order of their positions. Returns the number of branch
+    /// positions that were scored.
     pub(super) fn score(
         &self,
         spans: &[Span],
         buffers: &mut Buffers,
-        sink: &mut dyn FnMut(usize, usize, &Sample, f64),
+        sink: &mut dyn FnMut(usize, usize, &Draw<'_>),
     ) -> Result<u64, ModelError> {
         let rows = rows(self.plan, spans);
         let tokens = self.row_tokens(&rows)?;
@@ -152,23 +244,40 @@ impl Batch<'_> {
             .zip(&tokens)
             .map(|(row, tokens)| Branches::new(row.start, row.horizon, self.width(row), tokens))
             .collect();
-        buffers.scores.lay_out(&batch, measure(self.plan), self.vocabulary_size);
+        buffers.scores.lay_out(&batch, self.measure(), self.row_size);
         self.reading.score(&batch, &mut buffers.scores)?;
         let entry_of = |start: usize| rows.binary_search_by_key(&start, |row| row.start).unwrap_or(usize::MAX);
         for (index, span) in spans.iter().enumerate().filter(|(_, span)| span.open > 0) {
             let slice = (self.tokens)(span.position)?;
-            let entry = entry_of(span.position);
-            let next = entry_of(span.position + 1);
+            let entries = (entry_of(span.position), entry_of(span.position + 1));
+            let Buffers { scores, row, between } = buffers;
+            between.clear();
+            between.resize(slice.events().len(), 0.0);
             for lag in 1..=span.open {
-                self.observed_row(span.position + lag, lag, &mut buffers.row)?;
-                for branch in 0..slice.events().len() {
-                    let effect = span.position + lag;
-                    let sample = self.sample(&buffers.scores, &buffers.row, effect, (entry, next), lag, branch);
-                    sink(index, lag, &sample, slice.weight(branch));
+                let effect = span.position + lag;
+                self.observed_row(effect, lag, row)?;
+                for (branch, event) in slice.events().iter().enumerate() {
+                    let sample = self.sample(scores, row, effect, entries, lag, branch);
+                    let enumerated = slice.log_weight(branch);
+                    let frequency = || self.log_frequencies.map_or(0.0, |logs| logs[event.index()]);
+                    let draw = Draw {
+                        event: *event,
+                        log_proposal: enumerated.unwrap_or_else(frequency),
+                        enumerated: enumerated.is_some(),
+                        between: between[branch],
+                        sample,
+                        row: if self.with_rows { scores.distribution(entries.0, branch, lag) } else { &[] },
+                    };
+                    sink(index, lag, &draw);
+                    between[branch] += sample.replaced.log_p;
                 }
             }
         }
         Ok(batch.iter().map(|branches| (branches.count() * branches.horizon()) as u64).sum())
+    }
+
+    fn measure(&self) -> Measure {
+        measure(self.plan, self.with_rows)
     }
 
     fn width(&self, row: &Row) -> usize {
@@ -197,10 +306,16 @@ impl Batch<'_> {
         Ok(all)
     }
 
-    /// The observed distribution that the staircase compares with at lag 1, where nothing lies in between.
+    /// Whether a branch is compared with what was observed rather than with another branch.
+    fn as_observed(&self, lag: usize) -> bool {
+        self.plan.intervention == Intervention::Atomic || lag == 1
+    }
+
+    /// The observed distribution, where rows are compared with it.
     fn observed_row(&self, effect: usize, lag: usize, row: &mut Vec<f64>) -> Result<(), ModelError> {
-        if measure(self.plan) == Measure::Distribution && lag == 1 {
-            row.resize(self.vocabulary_size, 0.0);
+        let compared = self.plan.divergence == Divergence::Full && self.measure() == Measure::Distribution;
+        if compared && self.as_observed(lag) {
+            row.resize(self.row_size, 0.0);
             self.reading.distribution(effect, row)?;
         }
         Ok(())
@@ -216,15 +331,15 @@ impl Batch<'_> {
         branch: usize,
     ) -> Sample {
         let replaced = scores.event(entry, branch, lag);
-        let as_observed = self.plan.intervention == Intervention::Atomic || lag == 1;
+        let as_observed = self.as_observed(lag);
         let kept = if as_observed { self.reading.observed()[effect] } else { scores.event(next, branch, lag - 1) };
-        let strength = match measure(self.plan) {
-            Measure::Event => bernoulli_divergence(replaced, kept),
-            Measure::Divergence => scores.divergence(entry, branch, lag),
-            Measure::Distribution => {
+        let strength = match (self.plan.divergence, self.measure()) {
+            (Divergence::Event, _) => bernoulli_divergence(replaced, kept),
+            (Divergence::Full, Measure::Distribution) => {
                 let kept = if as_observed { observed_row } else { scores.distribution(next, branch, lag - 1) };
                 divergence(kept, scores.distribution(entry, branch, lag))
             }
+            (Divergence::Full, _) => scores.divergence(entry, branch, lag),
         };
         Sample { strength, kept, replaced }
     }

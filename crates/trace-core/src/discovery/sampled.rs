@@ -11,74 +11,71 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::proposal::{Draws, Replacements};
-use super::rows::{Batch, Buffers, Cause, Span, TokenSlice};
+use super::rows::{Batch, Buffers, Draw, Span, TokenSlice};
 use super::settings::{Plan, Schedule};
 use super::statistics::Sample;
-use super::{Discovery, close_decided, draws, model_table};
+use super::{Cause, Discovered, Gathered, Run, model_table};
 use crate::random::{Purpose, Streams};
 use crate::{DensityModel, Error, EventId, EventSequence, ModelError};
 
 /// Particles whose samples are held at a time.
 const PARTICLES_PER_STEP: usize = 16;
 
-pub(super) fn run(
-    plan: &Plan,
-    discovery: &Discovery<'_>,
-    sequence: &EventSequence,
-) -> Result<(Vec<Cause>, u64), Error> {
-    let model = discovery.model;
-    let mut causes = discovery.causes(plan, sequence, plan.first_cause()..sequence.events.len() - 1);
-    let draws = draws(plan, model, sequence)?;
+pub(super) fn run(run: &Run<'_>) -> Result<Discovered, Error> {
+    let (plan, model) = (run.plan, run.model());
+    let mut causes = run.causes(plan.first_cause()..run.events.len() - 1);
+    let draws = run.draws()?;
     let Schedule::Rounds(totals) = &plan.schedule(model.vocabulary_size()) else {
         return Err(Error::setting("particles", "all does not go with a sampled history"));
     };
-    let (mut work, mut from) = (0, 0);
+    let mut found = Gathered::new(None);
+    let mut from = 0;
     for total in totals {
         while from < *total {
             let to = (from + PARTICLES_PER_STEP).min(*total);
             let spans: Vec<Span> = causes.iter().map(Cause::span).collect();
             let step = (from..to)
                 .into_par_iter()
-                .map(|particle| run_particle(plan, model, sequence, &draws, &spans, particle))
+                .map(|particle| run_particle(run, &draws, &spans, particle))
                 .collect::<Result<Vec<_>, Error>>()?;
             for (samples, cost) in step {
-                work += cost;
-                for (cause, lag, sample) in samples {
-                    causes[cause].pairs[lag - 1].push(&sample, 1.0);
+                found.work += cost;
+                for (cause, lag, event, sample) in samples {
+                    let draw = Draw { event, log_proposal: 0.0, enumerated: false, between: 0.0, sample, row: &[] };
+                    causes[cause].take(plan, run.events, lag, &draw);
                 }
             }
             from = to;
         }
-        if !close_decided(plan, model.vocabulary_size(), &mut causes) {
+        if !run.close_decided(&mut causes) {
             break;
         }
     }
-    Ok((causes, work))
+    for cause in &causes {
+        // Histories differ between particles: there is no one probability as observed.
+        found.add_cause(run, cause, |_| (None, 0.0))?;
+    }
+    Ok(found.discovered(run))
 }
 
-type Samples = Vec<(usize, usize, Sample)>;
+/// Cause, lag, replacement and what it says.
+type Samples = Vec<(usize, usize, EventId, Sample)>;
 
-fn run_particle(
-    plan: &Plan,
-    model: &dyn DensityModel,
-    sequence: &EventSequence,
-    draws: &Draws,
-    spans: &[Span],
-    particle: usize,
-) -> Result<(Samples, u64), Error> {
-    let events = history(plan, model, sequence, particle)?;
+fn run_particle(run: &Run<'_>, draws: &Draws, spans: &[Span], particle: usize) -> Result<(Samples, u64), Error> {
+    let (plan, model) = (run.plan, run.model());
+    let mut events = history(plan, model, run.sequence, particle)?;
+    events.extend_from_slice(&run.events[run.sequence.events.len()..]);
     let reading = model.read(&events)?;
-    let size = model.vocabulary_size();
     let drawn: RefCell<FxHashMap<usize, Arc<Replacements>>> = RefCell::default();
     let tokens = |position: usize| {
-        if draws.asks_model() {
+        if plan.proposal.asks_model() {
             if let Some(of) = drawn.borrow().get(&position) {
                 return Ok(TokenSlice { of: Arc::clone(of), from: 0, to: 1 });
             }
-            let mut row = vec![0.0; size];
+            let mut row = vec![0.0; model.row_size()];
             reading.distribution(position, &mut row)?;
-            let event = draws.one_from_model(position, particle, &row)?;
-            let of = Arc::new(Replacements { events: vec![event], weights: None });
+            let event = draws.one_from_model(position, particle, &row[..model.vocabulary_size()])?;
+            let of = Arc::new(Replacements { events: vec![event], log_weights: None });
             drawn.borrow_mut().insert(position, Arc::clone(&of));
             Ok(TokenSlice { of, from: 0, to: 1 })
         } else {
@@ -86,10 +83,17 @@ fn run_particle(
             Ok(TokenSlice { of, from: particle, to: particle + 1 })
         }
     };
-    let batch = Batch { plan, reading: &*reading, vocabulary_size: size, tokens: &tokens };
+    let batch = Batch {
+        plan,
+        reading: &*reading,
+        row_size: model.row_size(),
+        tokens: &tokens,
+        with_rows: false,
+        log_frequencies: None,
+    };
     let mut samples = Vec::new();
-    let cost = batch.score(spans, &mut Buffers::default(), &mut |cause, lag, sample, _| {
-        samples.push((cause, lag, *sample));
+    let cost = batch.score(spans, &mut Buffers::default(), &mut |cause, lag, draw| {
+        samples.push((cause, lag, draw.event, draw.sample));
     })?;
     Ok((samples, cost))
 }
@@ -106,7 +110,8 @@ pub(super) fn history(
     let mut row = vec![0.0; model.row_size()];
     for position in 1..=plan.context.min(events.len() - 1) {
         model.forward(&events[..position], position..position + 1, &mut row)?;
-        events[position] = model_table(row.iter().map(|value| value.exp()))?.draw(&mut random);
+        let types = &row[..model.vocabulary_size()];
+        events[position] = model_table(types.iter().map(|value| value.exp()))?.draw(&mut random);
     }
     Ok(events)
 }

@@ -260,8 +260,16 @@ pub struct Settings {
     /// See [`Threshold`]; by default 0.05 nats, and the scaling law for the staircase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
+    /// Whether the end of a case is an effect to be explained, as far as cases have ended.
+    #[serde(skip_serializing_if = "is_false")]
+    pub end: bool,
     /// Seed of all random draws.
     pub seed: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// The seed where none is given, in every part of this software.
@@ -278,6 +286,7 @@ impl Default for Settings {
             memory: None,
             context: 0,
             threshold: None,
+            end: false,
             seed: DEFAULT_SEED,
         }
     }
@@ -306,6 +315,9 @@ pub struct Plan {
     /// Where it came from.
     #[serde(default)]
     pub threshold_rule: ThresholdRule,
+    /// Whether the end of a case is an effect.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub end: bool,
     /// Seed of all random draws.
     pub seed: u64,
 }
@@ -359,18 +371,34 @@ impl Settings {
         if self.history == History::Sampled && self.context == 0 {
             return Err(Error::setting("history", "sampled needs a context to sample; set context to at least 1"));
         }
+        if self.end && !model.predicts_end() {
+            return Err(Error::setting(
+                "end",
+                "this model does not predict the end of a case; train one on cases that have ended",
+            ));
+        }
+        let proposal = self.proposal(model)?;
+        // What could have stood at an event that the model does not predict, nobody knows: it is no cause.
+        let unpredicted = usize::from(proposal == Proposal::Plausible && !model.predicts_first());
         let plan = Plan {
             intervention: self.intervention,
-            proposal: self.proposal(model)?,
+            proposal,
             divergence: self.divergence,
             history: self.history,
             particles: self.particles,
             memory,
-            context: self.context,
+            context: self.context.max(unpredicted),
             threshold: threshold(threshold_rule, model)?,
             threshold_rule: threshold_rule.rule(),
+            end: self.end,
             seed: self.seed,
         };
+        if proposal == Proposal::Plausible && !plan.enumerable() {
+            return Err(Error::setting(
+                "proposal",
+                "plausible goes with intervention atomic and history observed only: it weighs what lies between",
+            ));
+        }
         plan.check_particles()?;
         Ok(plan)
     }
@@ -402,7 +430,7 @@ fn threshold(rule: Threshold, model: &dyn DensityModel) -> Result<f64, Error> {
 
 impl Plan {
     /// Whether only the cause varies, so that its replacements can be listed.
-    fn enumerable(&self) -> bool {
+    pub(crate) fn enumerable(&self) -> bool {
         self.intervention == Intervention::Atomic && self.history == History::Observed
     }
 
@@ -439,7 +467,8 @@ impl Plan {
             _ if all && self.enumerable() => Schedule::Enumerate,
             Particles::Fixed(count) => Schedule::Rounds(vec![count]),
             Particles::Auto | Particles::All if self.finite_population() => {
-                let mut rounds: Vec<usize> = ROUNDS.iter().map(|total| *total.min(&size)).collect();
+                // The event itself is not drawn.
+                let mut rounds: Vec<usize> = ROUNDS.iter().map(|total| *total.min(&(size - 1))).collect();
                 rounds.dedup();
                 Schedule::Rounds(rounds)
             }

@@ -1,6 +1,15 @@
 //! The running estimate of one candidate edge, and when it is good enough.
+//!
+//! With weights `w_r` of the alternatives `r` that were tried:
+//!
+//! ```text
+//! strength = Σ w_r d_r / Σ w_r        log ratio = log p − log(Σ w_r p_r / Σ w_r)        n_eff = (Σ w_r)² / Σ w_r²
+//! ```
+//!
+//! Weights come as logarithms, because those of plausible alternatives are products of many probabilities.
 
 use crate::EventScore;
+use crate::numerics::log_add_exp;
 
 /// How sure a decision must be: standard errors between the mean and the threshold.
 const DECIDED_AT: f64 = 2.6;
@@ -19,53 +28,112 @@ pub(super) struct Sample {
 }
 
 /// Weighted running means over particles.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct PairStatistics {
+    /// Alternatives tried.
     pub(super) count: usize,
+    /// The logarithm of the unit that weights are counted in: the largest weight so far.
+    unit: f64,
     weight: f64,
+    weight_squares: f64,
     pub(super) strength: f64,
     squares: f64,
+    /// `log Σ w p` of the effect with the cause as observed, and replaced.
     log_kept: f64,
     log_replaced: f64,
-    pub(super) probability: f64,
-    pub(super) probability_replaced: f64,
     /// The largest Bernoulli divergence from the effect as kept that any replacement could have.
     largest: f64,
 }
 
+impl Default for PairStatistics {
+    fn default() -> Self {
+        let none = f64::NEG_INFINITY;
+        Self {
+            count: 0,
+            unit: none,
+            weight: 0.0,
+            weight_squares: 0.0,
+            strength: 0.0,
+            squares: 0.0,
+            log_kept: none,
+            log_replaced: none,
+            largest: 0.0,
+        }
+    }
+}
+
 impl PairStatistics {
-    pub(super) fn push(&mut self, sample: &Sample, weight: f64) {
+    /// Adds what one alternative says, with the logarithm of its weight.
+    pub(super) fn push(&mut self, sample: &Sample, log_weight: f64) {
         self.count += 1;
-        self.weight += weight;
         self.largest = self.largest.max(-sample.kept.log_p).max(-sample.kept.log_not_p);
-        let share = weight / self.weight;
+        if log_weight == f64::NEG_INFINITY {
+            return;
+        }
+        if log_weight > self.unit {
+            let shrink = (self.unit - log_weight).exp();
+            self.weight *= shrink;
+            self.weight_squares *= shrink * shrink;
+            self.squares *= shrink;
+            self.unit = log_weight;
+        }
+        let weight = (log_weight - self.unit).exp();
+        self.weight += weight;
+        self.weight_squares += weight * weight;
         let before = sample.strength - self.strength;
-        self.strength += before * share;
+        self.strength += before * weight / self.weight;
         self.squares += weight * before * (sample.strength - self.strength);
-        self.log_kept += (sample.kept.log_p - self.log_kept) * share;
-        self.log_replaced += (sample.replaced.log_p - self.log_replaced) * share;
-        self.probability += (sample.kept.probability() - self.probability) * share;
-        self.probability_replaced += (sample.replaced.probability() - self.probability_replaced) * share;
+        self.log_kept = log_add_exp(self.log_kept, log_weight + sample.kept.log_p);
+        self.log_replaced = log_add_exp(self.log_replaced, log_weight + sample.replaced.log_p);
     }
 
-    /// `log p − mean log p_r`: positive where the cause promoted the effect.
+    /// Whether any alternative had weight.
+    pub(super) fn is_empty(&self) -> bool {
+        self.weight == 0.0
+    }
+
+    /// `log p − log mean p_r`: positive where the cause promoted the effect.
     pub(super) fn log_ratio(&self) -> f64 {
         self.log_kept - self.log_replaced
     }
 
+    /// The logarithm of all weights together.
+    fn log_weight(&self) -> f64 {
+        self.unit + self.weight.ln()
+    }
+
+    /// The effect's mean probability with the cause as observed.
+    pub(super) fn probability(&self) -> f64 {
+        (self.log_kept - self.log_weight()).exp().min(1.0)
+    }
+
+    /// Its mean probability with the cause replaced.
+    pub(super) fn probability_replaced(&self) -> f64 {
+        (self.log_replaced - self.log_weight()).exp().min(1.0)
+    }
+
+    /// How many draws of equal weight say as much.
+    pub(super) fn effective(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.weight * self.weight / self.weight_squares }
+    }
+
     fn variance(&self) -> f64 {
-        if self.count < 2 { 0.0 } else { (self.squares / (self.count - 1) as f64).max(0.0) }
+        if self.count < 2 {
+            return 0.0;
+        }
+        let correction = self.count as f64 / (self.count - 1) as f64;
+        (self.squares / self.weight * correction).max(0.0)
     }
 
     /// Standard error of the strength after draws from a population of `population` types without replacement, or
     /// with replacement for `None`.
     pub(super) fn std_error(&self, population: Option<usize>) -> f64 {
-        self.error_of(self.variance(), population)
+        if self.is_empty() { 0.0 } else { self.error_of(self.variance(), population) }
     }
 
     fn error_of(&self, variance: f64, population: Option<usize>) -> f64 {
         let unseen = population.map_or(1.0, |size| 1.0 - self.count as f64 / size as f64);
-        (variance / self.count as f64 * unseen.max(0.0)).sqrt()
+        (variance / self.effective() * unseen.max(0.0)).sqrt()
     }
 
     /// Whether more draws are unlikely to move the strength across the threshold.
@@ -74,6 +142,9 @@ impl PairStatistics {
     /// can add `largest / V`. No spread among the others tells of it, so that much is set aside. (Divergences of whole
     /// distributions have no such limit; for them it is no more than a cautious guess.)
     pub(super) fn is_decided(&self, threshold: f64, population: Option<usize>) -> bool {
+        if self.is_empty() {
+            return population.is_some_and(|size| self.count >= size);
+        }
         let floor = SPREAD_FLOOR * threshold;
         let error = self.error_of(self.variance().max(floor * floor), population);
         let unseen = match population {
@@ -88,11 +159,12 @@ impl PairStatistics {
 mod tests {
     use super::*;
 
+    const SCORE: EventScore = EventScore { log_p: -1.0, log_not_p: -0.5 };
+
     fn statistics(strengths: &[f64]) -> PairStatistics {
-        let score = EventScore { log_p: -1.0, log_not_p: -0.5 };
         let mut pair = PairStatistics::default();
         for strength in strengths {
-            pair.push(&Sample { strength: *strength, kept: score, replaced: score }, 1.0);
+            pair.push(&Sample { strength: *strength, kept: SCORE, replaced: SCORE }, 0.0);
         }
         pair
     }
@@ -124,5 +196,27 @@ mod tests {
         assert!(!statistics(&[0.0; 16]).is_decided(0.05, Some(19)));
         assert!(statistics(&[0.0; 16]).is_decided(0.05, Some(1000)));
         assert!(statistics(&[0.0; 19]).is_decided(0.05, Some(19)));
+    }
+
+    #[test]
+    fn weights_may_be_of_any_size_and_come_in_any_order() {
+        let push = |pair: &mut PairStatistics, strength: f64, log_p: f64, log_weight: f64| {
+            let replaced = EventScore { log_p, log_not_p: -0.5 };
+            pair.push(&Sample { strength, kept: SCORE, replaced }, log_weight);
+        };
+        // Weights 1, 3 and 4 in units of e^-900, and one so small that it says nothing.
+        let parts = [(0.2, -2.0, 1f64.ln()), (0.4, -3.0, 3f64.ln()), (0.1, -1.0, 4f64.ln()), (9.0, -1.0, -800.0)];
+        for turn in 0..4 {
+            let mut pair = PairStatistics::default();
+            for (strength, log_p, log_weight) in parts.iter().cycle().skip(turn).take(4) {
+                push(&mut pair, *strength, *log_p, log_weight - 900.0);
+            }
+            let mean = |of: [f64; 3]| (of[0] + 3.0 * of[1] + 4.0 * of[2]) / 8.0;
+            assert!((pair.strength - mean([0.2, 0.4, 0.1])).abs() < 1e-12);
+            let replaced = mean([-2.0, -3.0, -1.0].map(f64::exp));
+            assert!((pair.probability_replaced() - replaced).abs() < 1e-12);
+            assert!((pair.log_ratio() - (-1.0 - replaced.ln())).abs() < 1e-12);
+            assert!((pair.effective() - 64.0 / 26.0).abs() < 1e-9);
+        }
     }
 }

@@ -122,18 +122,24 @@ fn chain(steps: &[Option<Step>], from: usize) -> Option<Chain> {
 mod tests {
     use super::*;
     use crate::Lag;
+    use crate::graph::Verdict;
 
     fn edge(cause: u32, effect: u32, strength: f64, log_ratio: f64) -> Pair {
         Pair {
             cause: Position(cause),
             effect: Position(effect),
             lag: Lag(effect - cause),
+            question: crate::Question::Whether,
             strength,
             std_error: 0.0,
             particles: 10,
             log_ratio,
             probability: 0.5,
             probability_replaced: 0.1,
+            effective_particles: None,
+            overlap: None,
+            verdict: Verdict::Promotes,
+            hidden_cause_ratio: 1.0,
             tied: false,
             kept: strength > 0.05,
             required: false,

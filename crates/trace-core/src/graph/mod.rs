@@ -8,6 +8,8 @@ mod summary;
 
 pub use compare::{Change, CompareRule, Comparison, Difference, PairComparison};
 pub use explanation::{Chain, Explanation};
-pub use population::{PairRecord, PopulationGraph, PopulationPair, PopulationRule, SequenceSums};
-pub use sample::{Pair, SampleGraph};
+pub use population::{
+    EvidenceBase, Opportunity, PairRecord, PopulationGraph, PopulationPair, PopulationRule, SequenceSums, TypePair,
+};
+pub use sample::{LEAST_EFFECTIVE, Pair, Question, SampleGraph, Verdict, hidden_cause_ratio};
 pub use summary::{SummaryEdge, SummaryGraph};

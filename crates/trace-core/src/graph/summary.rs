@@ -84,19 +84,24 @@ impl SummaryGraph {
 mod tests {
     use super::*;
     use crate::Position;
-    use crate::graph::Pair;
+    use crate::graph::{Pair, Verdict};
 
     fn pair(cause: u32, effect: u32, strength: f64, kept: bool) -> Pair {
         Pair {
             cause: Position(cause),
             effect: Position(effect),
             lag: Lag(effect - cause),
+            question: crate::Question::Whether,
             strength,
             std_error: 0.0,
             particles: 2,
             log_ratio: 1.0,
             probability: 0.5,
             probability_replaced: 0.1,
+            effective_particles: None,
+            overlap: None,
+            verdict: Verdict::Promotes,
+            hidden_cause_ratio: 1.0,
             tied: false,
             kept,
             required: false,

@@ -51,5 +51,6 @@ fn text(value: &Attribute) -> String {
         Attribute::Number(number) => number.to_string(),
         Attribute::Count(count) => count.to_string(),
         Attribute::Flag(flag) => flag.to_string(),
+        Attribute::Unknown => String::new(),
     }
 }

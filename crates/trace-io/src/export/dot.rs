@@ -29,6 +29,7 @@ pub(super) fn write(drawings: impl Iterator<Item = Drawing>, out: &mut dyn Write
                     }
                     Attribute::Count(count) => fields.push(format!("{name}={count}")),
                     Attribute::Flag(flag) => fields.push(format!("{name}={flag}")),
+                    Attribute::Unknown => {}
                     Attribute::Text(text) => fields.push(format!("{name}={}", quoted(text))),
                 }
             }

@@ -41,7 +41,7 @@ fn declare<'a, W: Write>(
     for (name, value) in attributes.flatten() {
         types.entry(name).or_insert(match value {
             Attribute::Text(_) => "string",
-            Attribute::Number(_) => "double",
+            Attribute::Number(_) | Attribute::Unknown => "double",
             Attribute::Count(_) => "long",
             Attribute::Flag(_) => "boolean",
         });
@@ -90,6 +90,8 @@ fn data<W: Write>(writer: &mut Writer<W>, kind: &str, attributes: Attributes<'_>
             Attribute::Number(number) => number.to_string(),
             Attribute::Count(count) => count.to_string(),
             Attribute::Flag(flag) => flag.to_string(),
+            // A key without a datum is a value that is not known.
+            Attribute::Unknown => continue,
         };
         datum(writer, &format!("{kind}_{name}"), &text)?;
     }

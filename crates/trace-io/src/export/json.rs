@@ -32,6 +32,7 @@ fn object<const N: usize>(first: [(&str, Value); N], attributes: &[(&'static str
             Attribute::Number(number) => json!(number),
             Attribute::Count(count) => json!(count),
             Attribute::Flag(flag) => json!(flag),
+            Attribute::Unknown => Value::Null,
         };
         map.insert((*name).to_owned(), value);
     }

@@ -11,7 +11,7 @@ mod json;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use trace_core::EventName;
+use trace_core::{EventName, Question};
 
 use crate::population::Population;
 use crate::result::ResultLine;
@@ -27,6 +27,19 @@ pub enum Attribute {
     Count(u64),
     /// Yes or no.
     Flag(bool),
+    /// Not known.
+    Unknown,
+}
+
+impl Attribute {
+    /// A number that may not be known.
+    fn known(number: Option<f64>) -> Self {
+        number.map_or(Self::Unknown, Self::Number)
+    }
+}
+
+fn word(question: Question) -> String {
+    question.name().to_owned()
 }
 
 /// A node of a drawing.
@@ -81,6 +94,10 @@ impl Kind {
                 "probability",
                 "probability_replaced",
                 "tied",
+                "question",
+                "verdict",
+                "overlap",
+                "hidden_cause_ratio",
             ],
             Self::Summary => &["strength", "mean_strength", "count", "lags"],
             Self::Population => &[
@@ -94,6 +111,15 @@ impl Kind {
                 "mean_log_ratio",
                 "log_ratio_spread",
                 "lags",
+                "question",
+                "verdict",
+                "ratio",
+                "p_value",
+                "q_value",
+                "tied",
+                "overlap",
+                "hidden_cause_ratio",
+                "hidden_cause_ratio_low",
             ],
         }
     }
@@ -173,6 +199,10 @@ impl Drawing {
                     Attribute::Number(edge.probability),
                     Attribute::Number(edge.probability_replaced),
                     Attribute::Flag(edge.tied),
+                    Attribute::Text(word(edge.question)),
+                    Attribute::Text(edge.verdict.name().to_owned()),
+                    Attribute::known(edge.overlap),
+                    Attribute::Number(edge.hidden_cause_ratio),
                 ];
                 Kind::Sample.link(edge.cause.index(), edge.effect.index(), values)
             })
@@ -216,6 +246,15 @@ impl Drawing {
                     Attribute::Number(edge.mean_log_ratio),
                     Attribute::Number(edge.log_ratio_spread),
                     Attribute::Text(joined(edge.lags.keys())),
+                    Attribute::Text(word(edge.question)),
+                    Attribute::Text(edge.verdict.name().to_owned()),
+                    Attribute::Number(edge.ratio),
+                    Attribute::known(edge.p_value),
+                    Attribute::known(edge.q_value),
+                    Attribute::Number(edge.tied),
+                    Attribute::known(edge.overlap),
+                    Attribute::Number(edge.hidden_cause_ratio),
+                    Attribute::Number(edge.hidden_cause_ratio_low),
                 ];
                 Kind::Population.link(types.index(&edge.cause), types.index(&edge.effect), values)
             })

@@ -21,7 +21,9 @@ pub use saliency::Saliency;
 pub use shapley::{Absent, Shapley};
 
 use trace_core::random::Streams;
-use trace_core::{Discovered, Error, EventScore, EventSequence, Lag, Memory, Pair, Position, SampleGraph};
+use trace_core::{
+    Discovered, Error, EventScore, EventSequence, Lag, Memory, Pair, Position, Question, SampleGraph, Verdict,
+};
 
 /// A way to score every candidate edge of a sequence.
 pub trait Method: Send + Sync {
@@ -133,20 +135,26 @@ fn graph(
                 return Err(Error::NotFinite { position: effect });
             }
             let (cause, effect) = (Position((effect - lag) as u32), Position(effect as u32));
-            pairs.push(Pair {
+            let pair = Pair {
                 cause,
                 effect,
                 lag: Lag(lag as u32),
+                question: Question::Whether,
                 strength: *strength,
                 std_error: 0.0,
                 particles: 0,
                 log_ratio: 0.0,
                 probability,
                 probability_replaced: probability,
+                effective_particles: None,
+                overlap: None,
+                verdict: Verdict::None,
+                hidden_cause_ratio: 1.0,
                 tied: sequence.tied(cause, effect),
-                kept: *strength > threshold,
+                kept: false,
                 required: false,
-            });
+            };
+            pairs.push(pair.decided(threshold));
         }
     }
     pairs.sort_by_key(|pair| (pair.cause, pair.effect));
@@ -160,5 +168,5 @@ fn guesses(seed: u64, id: &str) -> Streams {
 
 /// A graph that took no branches to make.
 fn without_branches(graph: SampleGraph) -> Discovered {
-    Discovered { graph, branch_positions: 0 }
+    Discovered { graph, branch_positions: 0, evidence: None }
 }

@@ -139,7 +139,7 @@ impl Method for Shapley<'_> {
         let sizes: Vec<Vec<f64>> =
             values.into_iter().map(|(values, _)| values.into_iter().map(f64::abs).collect()).collect();
         let graph = graph(sequence, self.span, self.threshold, Some(reading.observed()), &sizes)?;
-        Ok(Discovered { graph, branch_positions })
+        Ok(Discovered { graph, branch_positions, evidence: None })
     }
 }
 

@@ -31,7 +31,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use self::estimate::{Estimate, decide, edges_found, kept_share, mean_log_ratio, opportunities};
-use super::{PairRecord, PopulationGraph, PopulationRule};
+use super::{PairRecord, PopulationGraph, PopulationRule, Question, TypePair};
 
 /// What a comparison holds to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,6 +131,9 @@ pub struct PairComparison<K> {
     pub cause: K,
     /// The caused type.
     pub effect: K,
+    /// What was asked.
+    #[serde(skip_serializing_if = "Question::is_whether")]
+    pub question: Question,
     /// What became of it.
     pub change: Change,
     /// Whether it is an edge of the first graph.
@@ -168,16 +171,14 @@ impl<K: Ord + Clone> Comparison<K> {
     pub fn new(a: &PopulationGraph<K>, b: &PopulationGraph<K>, rule: &CompareRule) -> Self {
         let nothing = PairRecord::default();
         let edges = |graph: &PopulationGraph<K>| {
-            let kept = graph.pairs.iter().filter(|(_, record)| rule.population.keeps(record));
-            kept.map(|(types, _)| types.clone()).collect::<BTreeSet<_>>()
+            let kept = graph.decided(&rule.population).into_iter().filter(|pair| pair.kept);
+            kept.map(|pair| (pair.cause, pair.effect, pair.question)).collect::<BTreeSet<_>>()
         };
         let (in_a, in_b) = (edges(a), edges(b));
-        let types: Vec<(K, K)> = in_a.union(&in_b).cloned().collect();
-        let of = |types: &(K, K)| (a.pairs.get(types).unwrap_or(&nothing), b.pairs.get(types).unwrap_or(&nothing));
-        let enough = |record: &PairRecord| {
-            record.opportunities() >= rule.population.least && record.sequences >= rule.least_sequences
-        };
-        let comparable = |types: &(K, K)| Some(of(types)).filter(|(a, b)| enough(a) && enough(b));
+        let types: Vec<TypePair<K>> = in_a.union(&in_b).cloned().collect();
+        let of = |types: &TypePair<K>| (a.pairs.get(types).unwrap_or(&nothing), b.pairs.get(types).unwrap_or(&nothing));
+        let enough = |record: &PairRecord| record.sequences >= rule.least_sequences;
+        let comparable = |types: &TypePair<K>| Some(of(types)).filter(|(a, b)| enough(a) && enough(b));
         let floor = rule.population.spread_floor;
         let countable = a.sequences > 1 && b.sequences > 1;
         let follows: Vec<Option<Estimate>> = types
@@ -220,6 +221,7 @@ impl<K: Ord + Clone> Comparison<K> {
                     opportunities_b: y.opportunities(),
                     cause: types.0,
                     effect: types.1,
+                    question: types.2,
                     log_ratio,
                     kept_share,
                     edges_per_sequence: edges,
@@ -265,7 +267,7 @@ mod tests {
     use super::estimate::Mean;
     use super::*;
     use crate::Lag;
-    use crate::graph::SequenceSums;
+    use crate::graph::{Opportunity, SequenceSums};
 
     /// Sequences with up to three opportunities of each of `pairs` pairs; the log ratios of a sequence share half of
     /// their spread. `effect` says the mean of each pair, `share` how many sequences have it.
@@ -288,7 +290,17 @@ mod tests {
                     let count = random.random_range(1..4);
                     for noise in &own[..count] {
                         let log_ratio = effect(pair) + shared + noise;
-                        tested.push(((pair, pair), log_ratio.abs(), log_ratio, Lag(1), log_ratio > 0.0));
+                        tested.push(Opportunity {
+                            types: (pair, pair, Question::Whether),
+                            strength: log_ratio.abs(),
+                            log_ratio,
+                            lag: Lag(1),
+                            kept: log_ratio > 0.0,
+                            tied: false,
+                            overlap: None,
+                            testable: true,
+                            required: false,
+                        });
                     }
                 }
             }
@@ -299,8 +311,9 @@ mod tests {
 
     #[test]
     fn the_variance_is_that_of_repeated_cohorts() {
-        let cohorts: Vec<PairRecord> =
-            (0..400).map(|seed| cohort(seed, 60, 1, |_| 2.0, |_| 0.7).pairs.remove(&(0, 0)).unwrap()).collect();
+        let cohorts: Vec<PairRecord> = (0..400)
+            .map(|seed| cohort(seed, 60, 1, |_| 2.0, |_| 0.7).pairs.remove(&(0, 0, Question::Whether)).unwrap())
+            .collect();
         let check = |name: &str, mean: fn(&PairRecord) -> Mean, naive: fn(&PairRecord) -> f64| {
             let means: Vec<Mean> = cohorts.iter().map(mean).collect();
             let average = means.iter().map(|mean| mean.value).sum::<f64>() / 400.0;
@@ -368,7 +381,7 @@ mod tests {
     fn an_edge_that_one_cohort_never_has_an_opportunity_for_vanishes() {
         let a = cohort(3, 100, 2, |_| 3.0, |_| 0.5);
         let mut b = cohort(4, 100, 2, |_| 3.0, |_| 0.5);
-        b.pairs.remove(&(1, 1));
+        b.pairs.remove(&(1, 1, Question::Whether));
         let comparison = Comparison::new(&a, &b, &CompareRule::default());
         let gone = comparison.pairs.iter().find(|pair| pair.cause == 1).unwrap();
         assert_eq!((gone.change, gone.log_ratio, gone.opportunities_b), (Change::Vanishes, None, 0));
