@@ -29,7 +29,7 @@ pub struct ModelRecord {
     pub schema: String,
     /// The architecture.
     pub backbone: String,
-    /// Cross-entropy on held-out events, in nats per event.
+    /// Cross-entropy on held-out events, and ends of cases where these are predicted, in nats per event.
     #[serde(default)]
     pub held_out_loss: Option<f64>,
     /// Cross-entropy of event frequencies on the same events.
@@ -38,7 +38,7 @@ pub struct ModelRecord {
     /// Entropy of the process that generated the events, where it is known.
     #[serde(default)]
     pub entropy: Option<f64>,
-    /// Tokens that are not events: `begin`, `mask`, `padding`, `unknown`.
+    /// Tokens that are not events: `begin`, `end`, `mask`, `padding`, `unknown`. A model that names an end predicts it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub special_tokens: BTreeMap<String, u32>,
     /// How often each type occurred in training, by id.
@@ -125,11 +125,11 @@ impl Description {
         Config { path: self.folder.join(CONFIG), values: &self.values }
     }
 
-    /// The model with its vocabulary, record and fingerprint, where every token is an event.
+    /// The model with its vocabulary, record and fingerprint, where every token is an event or the end.
     pub fn complete(self, model: Box<dyn DensityModel>, parameters: usize) -> Result<OpenModel, Error> {
-        let size = model.vocabulary_size();
-        let events: Vec<u32> = (0..size as u32).collect();
-        self.complete_with(model, parameters, &events, size)
+        let events: Vec<u32> = (0..model.vocabulary_size() as u32).collect();
+        let tokens = model.row_size();
+        self.complete_with(model, parameters, &events, tokens)
     }
 
     /// The same for a model with `tokens` tokens of which `events` are events.

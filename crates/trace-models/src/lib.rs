@@ -23,6 +23,7 @@ pub mod folder;
 pub mod neural;
 pub mod ngram;
 mod shards;
+pub mod split;
 pub mod tensors;
 
 pub use error::Error;
@@ -32,3 +33,4 @@ pub use folder::{
 };
 pub use neural::Encoder;
 pub use ngram::NgramModel;
+pub use split::Split;
