@@ -18,6 +18,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod cross_fit;
 mod error;
 pub mod folder;
 pub mod neural;

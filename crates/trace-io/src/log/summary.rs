@@ -131,7 +131,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, raw: &RawSequence) {
         self.lengths.push(u32::try_from(raw.events.len()).unwrap_or(u32::MAX));
-        self.ended += u64::from(raw.ended);
+        self.ended += u64::from(raw.ended && !raw.events.is_empty());
         for event in &raw.events {
             *self.counts.entry(*event).or_default() += 1;
         }

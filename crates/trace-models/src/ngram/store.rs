@@ -32,6 +32,7 @@ impl NgramModel {
             special_tokens: end.into_iter().collect(),
             event_counts: self.frequencies.as_ref().map(|f| f.iter().map(|count| *count as u64).collect()),
             training: training.clone().into_iter().collect(),
+            ..ModelRecord::default()
         };
         folder::save(folder, &config, &record, vocabulary, |path| self.write_weights(path))
     }
