@@ -103,7 +103,8 @@ impl<'e> Explain<'e> {
         let events = log.read_for(self.model, self.unknown, &self.control)?;
         let sequence = choose(&events, self.case.as_deref())?;
         let (position, others) = find(&self.at, sequence, self.model.vocabulary())?;
-        let mut discovery = Discovery::with_settings(self.model.density(), self.settings);
+        let density = self.model.density_for(&sequence.id);
+        let mut discovery = Discovery::with_settings(density, self.settings);
         if let Some(file) = &knowledge {
             discovery = discovery.knowledge(&file.knowledge);
         }
@@ -119,7 +120,7 @@ impl<'e> Explain<'e> {
             events: sequence.events.iter().map(|event| self.model.vocabulary().name(*event)).collect(),
             times: sequence.times.clone(),
             dated: events.dated,
-            prediction: Prediction::new(self.model.density(), sequence, position)?,
+            prediction: Prediction::new(density, sequence, position)?,
             explanation: Explanation::new(&found.graph, position),
             threshold: plan.threshold,
             others,
@@ -162,6 +163,8 @@ pub struct Prediction {
     pub types: usize,
     /// The type's share of all events that the model was trained on.
     pub share: Option<f64>,
+    /// The probability that the case ended before the event, where the model predicts ends.
+    pub end: Option<f64>,
 }
 
 impl Prediction {
@@ -175,9 +178,10 @@ impl Prediction {
         let share = model.frequencies().map(|weights| weights[event.index()] / weights.iter().sum::<f64>());
         Ok(Self {
             probability: own.exp(),
-            rank: 1 + row.iter().filter(|other| **other > own).count(),
+            rank: 1 + row[..types].iter().filter(|other| **other > own).count(),
             types,
             share: share.filter(|share| share.is_finite()),
+            end: model.end().map(|end| row[end.index()].exp()),
         })
     }
 }
@@ -259,7 +263,7 @@ impl Explained {
     }
 
     fn foreseen(&self) -> String {
-        let Prediction { probability, rank, types, share } = self.prediction;
+        let Prediction { probability, rank, types, share, end } = self.prediction;
         let mut text =
             format!("The model gave it a probability of {}, rank {rank} of {types} types", percent(probability));
         if let Some(share) = share {
@@ -267,6 +271,9 @@ impl Explained {
             if probability < share {
                 text += ".\nIt came as a surprise: the past made it less likely than usual";
             }
+        }
+        if let Some(end) = end {
+            text += &format!(".\nThat the case would end there instead had a probability of {}", percent(end));
         }
         text + ".\n"
     }
@@ -343,6 +350,8 @@ impl Serialize for Explained {
             rank: usize,
             types: usize,
             share_of_events: Option<f64>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            end_probability: Option<f64>,
             threshold: f64,
             direct: Vec<Edge<'e>>,
             despite: Vec<Edge<'e>>,
@@ -372,6 +381,7 @@ impl Serialize for Explained {
             rank: self.prediction.rank,
             types: self.prediction.types,
             share_of_events: self.prediction.share,
+            end_probability: self.prediction.end,
             threshold: self.threshold,
             direct: edges(direct),
             despite: edges(despite),

@@ -75,7 +75,7 @@ pub use explain::{DEFAULT_CHAINS, Explain, Explained, Prediction};
 pub use export::{ExportFormat, ExportOptions, GraphKind, Output, export};
 pub use log::Log;
 pub use merge::merge;
-pub use model::{Model, ModelInfo};
+pub use model::{HalfInfo, Model, ModelInfo};
 pub use progress::{Cancel, Control, Note, Progress, Task, Update};
 pub use report::report;
 pub use simulate::{FleetOptions, LogFormat, ScmOptions, Simulation, TruthKind, simulate_fleet, simulate_scm};

@@ -105,8 +105,8 @@ impl Log {
 
     /// Says so when the log is shaped otherwise than the one the model was trained on.
     fn compare_shaping(&self, model: &Model, control: &Control<'_>) {
-        // What is rare is known to the model.
-        let plain = |shaping: Shaping| Shaping { min_count: None, ..shaping };
+        // What is rare is known to the model, and so is whether cases end.
+        let plain = |shaping: Shaping| Shaping { min_count: None, open_cases: false, ..shaping };
         if let Some(trained) = model.shaping().filter(|trained| plain(*trained) != plain(self.options.shaping)) {
             control.note(&Note::OtherShaping { trained, here: self.options.shaping });
         }

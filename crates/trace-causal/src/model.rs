@@ -9,14 +9,16 @@ use trace_core::theory::{ErrorBound, Fitness};
 use trace_core::{DensityModel, Vocabulary};
 use trace_io::log::Shaping;
 use trace_io::result::ResultModel;
-use trace_models::{Description, ModelRecord, OpenModel};
+use trace_models::cross_fit::{self, OpenCrossFit};
+use trace_models::{Description, ModelRecord, OpenModel, Split};
 
 use crate::Error;
 
 /// The key of a model's record that says how the log it was trained on was shaped.
 pub(crate) const SHAPING: &str = "shaping";
 
-/// A density model with its event types and its record.
+/// A density model with its event types and its record, or two of them that were each trained on one half of the
+/// sequences (a cross-fit).
 pub struct Model {
     density: Box<dyn DensityModel>,
     vocabulary: Vocabulary,
@@ -24,19 +26,57 @@ pub struct Model {
     parameters: usize,
     config: BTreeMap<String, Value>,
     fingerprint: Option<String>,
+    /// What `density` was trained on.
+    split: Option<Split>,
+    /// What there is besides `density` in a cross-fit.
+    cross_fit: Option<CrossFit>,
+}
+
+/// The second half of a cross-fit, and what is known of the first alone.
+struct CrossFit {
+    first: (ModelRecord, usize),
+    density: Box<dyn DensityModel>,
+    record: ModelRecord,
+    parameters: usize,
+    split: Split,
 }
 
 impl Model {
     /// Opens a model folder of any kind: trained here, by Hugging Face Transformers, or a simulated process.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
-        let description = Description::read(folder.as_ref())?;
+        let folder = folder.as_ref();
+        if cross_fit::is_cross_fit(folder)? {
+            return Ok(Self::from_cross_fit(cross_fit::open(folder)?));
+        }
+        let description = Description::read(folder)?;
         let opened = if trace_sim::is_process(&description) {
             trace_sim::open(description)?
         } else {
             trace_models::open_described(description)?
         };
-        let OpenModel { model, vocabulary, record, parameters, config, fingerprint } = opened;
-        Ok(Self { density: model, vocabulary, record, parameters, config, fingerprint: Some(fingerprint) })
+        let OpenModel { model, vocabulary, record, parameters, config, fingerprint, split } = opened;
+        let fingerprint = Some(fingerprint);
+        Ok(Self { density: model, vocabulary, record, parameters, config, fingerprint, split, cross_fit: None })
+    }
+
+    fn from_cross_fit(opened: OpenCrossFit) -> Self {
+        let OpenCrossFit { halves: [first, second], splits: [split, second_split], record, fingerprint } = opened;
+        Self {
+            density: first.model,
+            vocabulary: first.vocabulary,
+            record,
+            parameters: first.parameters + second.parameters,
+            config: first.config,
+            fingerprint: Some(fingerprint),
+            split: Some(split),
+            cross_fit: Some(CrossFit {
+                first: (first.record, first.parameters),
+                density: second.model,
+                record: second.record,
+                parameters: second.parameters,
+                split: second_split,
+            }),
+        }
     }
 
     /// The same on a device: `cpu`, or `cuda`, `cuda:1`, `metal` in a build with that feature.
@@ -52,12 +92,38 @@ impl Model {
             return Err(Error::request(format!("the model has {size} event types, but its vocabulary names {names}")));
         }
         let record = ModelRecord { backbone: density.backbone().to_owned(), ..ModelRecord::default() };
-        Ok(Self { density, vocabulary, record, parameters: 0, config: BTreeMap::new(), fingerprint: None })
+        let (config, fingerprint) = (BTreeMap::new(), None);
+        let (split, cross_fit) = (None, None);
+        Ok(Self { density, vocabulary, record, parameters: 0, config, fingerprint, split, cross_fit })
     }
 
-    /// The model itself.
+    /// The model itself. Of a cross-fit the first half, for what both have in common;
+    /// [`density_for`](Self::density_for) is the one to ask about a sequence.
     pub fn density(&self) -> &dyn DensityModel {
         &*self.density
+    }
+
+    /// The model to ask about the sequence with this id: of a cross-fit the half that has not seen it, which is the first
+    /// half where neither has.
+    pub fn density_for(&self, id: &str) -> &dyn DensityModel {
+        match (&self.cross_fit, &self.split) {
+            (Some(second), Some(first)) if first.has_seen(id) => &*second.density,
+            _ => &*self.density,
+        }
+    }
+
+    /// Whether what answers for the sequence with this id was trained on it; `None` where that is unknown. What answers in
+    /// a cross-fit never was.
+    pub fn trained_on(&self, id: &str) -> Option<bool> {
+        if self.is_cross_fit() {
+            return Some(false);
+        }
+        self.split.as_ref().map(|split| split.has_trained_on(id))
+    }
+
+    /// Whether it is two models that were each trained on one half of the sequences.
+    pub const fn is_cross_fit(&self) -> bool {
+        self.cross_fit.is_some()
     }
 
     /// Its event types.
@@ -77,12 +143,16 @@ impl Model {
 
     /// Bounds the memory, in bytes, that the model uses for itself and for what it reads and scores.
     pub fn set_ram_limit(&mut self, bytes: usize) {
-        self.density.set_ram_limit(bytes);
+        let Some(second) = &mut self.cross_fit else { return self.density.set_ram_limit(bytes) };
+        // Each half counts its own weights.
+        let without = |parameters: usize| bytes.saturating_sub(parameters * size_of::<f32>());
+        self.density.set_ram_limit(without(second.parameters));
+        second.density.set_ram_limit(without(second.first.1));
     }
 
-    /// How well it predicts, as far as that is known.
+    /// How well it predicts, as far as that is known; of a cross-fit the mean over its halves.
     pub fn fitness(&self) -> Fitness {
-        self.density.fitness()
+        if self.is_cross_fit() { self.record.fitness() } else { self.density.fitness() }
     }
 
     /// How the log it was trained on was shaped, where it was trained here on one.
@@ -108,6 +178,7 @@ impl Model {
         ModelInfo {
             backbone: self.density.backbone(),
             vocabulary_size: size,
+            predicts_end: self.density.predicts_end(),
             named_events: self.vocabulary.has_names(),
             reach: self.density.reach(),
             parameters: self.parameters,
@@ -121,14 +192,34 @@ impl Model {
             noise_floor: bound.map(|bound| bound.noise_floor),
             identifiability_margin: bound.map(|bound| bound.identifiability_margin()),
             vacuous: bound.map(|bound| bound.is_vacuous()),
+            halves: self.halves(),
             config: &self.config,
             training: &self.record.training,
         }
     }
 
+    fn halves(&self) -> Option<[HalfInfo; 2]> {
+        let (second, split) = (self.cross_fit.as_ref()?, self.split.as_ref()?);
+        let (record, parameters) = &second.first;
+        let half = |record: &ModelRecord, parameters: usize, split: &Split| HalfInfo {
+            parameters,
+            held_out_loss: record.held_out_loss,
+            unigram_loss: record.unigram_loss,
+            trained_sequences: split.trained(),
+            held_out_sequences: split.held_out(),
+        };
+        Some([half(record, *parameters, split), half(&second.record, second.parameters, &second.split)])
+    }
+
     #[cfg(feature = "candle")]
     pub(crate) fn with_density(self, density: Box<dyn DensityModel>) -> Self {
         Self { density, ..self }
+    }
+
+    #[cfg(feature = "candle")]
+    pub(crate) fn with_halves(self, [density, second]: [Box<dyn DensityModel>; 2]) -> Self {
+        let cross_fit = self.cross_fit.map(|half| CrossFit { density: second, ..half });
+        Self { density, cross_fit, ..self }
     }
 }
 
@@ -139,6 +230,21 @@ impl std::fmt::Debug for Model {
     }
 }
 
+/// One half of a cross-fit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct HalfInfo {
+    /// How many numbers it is made of.
+    pub parameters: usize,
+    /// Cross-entropy on what was held out of its half, in nats per event.
+    pub held_out_loss: Option<f64>,
+    /// That of frequencies on the same.
+    pub unigram_loss: Option<f64>,
+    /// Sequences that it was trained on.
+    pub trained_sequences: usize,
+    /// Sequences of its half that were held out.
+    pub held_out_sequences: usize,
+}
+
 /// What a model is and how far it can be trusted.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelInfo<'m> {
@@ -146,15 +252,18 @@ pub struct ModelInfo<'m> {
     pub backbone: &'m str,
     /// The number of event types.
     pub vocabulary_size: usize,
-    /// Whether they have names.
+    /// Whether it predicts the end of a case too.
+    pub predicts_end: bool,
+    /// Whether the types have names.
     pub named_events: bool,
     /// The largest lag at which an event can matter, if there is a limit.
     pub reach: Option<usize>,
     /// How many numbers it is made of.
     pub parameters: usize,
-    /// Cross-entropy on held-out events, in nats per event.
+    /// Cross-entropy on held-out events, and ends of cases where these are predicted, in nats per event; of a cross-fit the
+    /// mean over its halves, as the losses below.
     pub held_out_loss: Option<f64>,
-    /// That of event frequencies on the same events.
+    /// That of the frequencies of events, and ends, on the same ones.
     pub unigram_loss: Option<f64>,
     /// Entropy of the process that made the events, where it is known.
     pub entropy: Option<f64>,
@@ -172,6 +281,9 @@ pub struct ModelInfo<'m> {
     pub identifiability_margin: Option<f64>,
     /// Whether that promises nothing.
     pub vacuous: Option<bool>,
+    /// The halves of a cross-fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halves: Option<[HalfInfo; 2]>,
     /// Facts of the architecture.
     pub config: &'m BTreeMap<String, Value>,
     /// How it was made.

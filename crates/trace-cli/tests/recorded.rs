@@ -12,7 +12,7 @@ use serde_json::Value;
 use support::Workplace;
 
 /// Keys that were added since.
-const NEW_KEYS: [&str; 2] = ["options", "kept"];
+const NEW_KEYS: [&str; 3] = ["options", "kept", "open"];
 /// Relative difference that processors may make.
 const TOLERANCE: f64 = 1e-9;
 

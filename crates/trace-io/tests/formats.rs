@@ -154,7 +154,7 @@ fn shaping_in_order() {
     let text = "case,event,time\na,x,0\na,x,1\na,y,2\na,r,100\na,s,101\na,x,102\nb,x,0\nb,y,1\n";
     let log = read("log.csv", text, &shaped(Shaping { gap: Some(50.0), ..Shaping::default() }));
     assert_eq!(log.lines(), ["a: x x y", "a#2: r s x", "b: x y"]);
-    let all = Shaping { gap: Some(50.0), min_count: Some(2), collapse: true, max_length: Some(1) };
+    let all = Shaping { gap: Some(50.0), min_count: Some(2), collapse: true, max_length: Some(1), open_cases: false };
     let log = read("log.csv", text, &shaped(all));
     assert_eq!(log.lines(), ["a: x", "a#2: y", "a#3: (rare)", "a#4: x", "b: x", "b#2: y"]);
     assert_eq!(log.times(2), [100.0]);
@@ -167,6 +167,30 @@ fn shaping_in_order() {
     assert!(!text.log.dated && !log.log.dated, "no times, and times that are numbers");
     let said = refuse("log.txt", "x y\n", &shaped(Shaping { gap: Some(1.0), ..Shaping::default() }));
     assert!(said.contains("the option gap needs times, but sequence \"1\" (line 1) has none"), "{said}");
+}
+
+/// The sequences after which the case ended.
+fn ended(log: &support::Read) -> Vec<&str> {
+    log.log.sequences.iter().filter(|sequence| sequence.ended).map(|sequence| sequence.id.as_str()).collect()
+}
+
+#[test]
+fn cases_end_unless_they_are_cut_off_or_open() {
+    let text = "case,event,time\na,x,0\na,x,1\na,y,2\na,r,100\na,s,101\na,x,102\nb,x,0\nb,y,1\n";
+    assert_eq!(ended(&read("log.csv", text, &plain())), ["a", "b"]);
+    let pieces = Shaping { gap: Some(50.0), max_length: Some(2), ..Shaping::default() };
+    let log = read("log.csv", text, &shaped(pieces));
+    assert_eq!(log.lines(), ["a: x x", "a#2: y", "a#3: r s", "a#4: x", "b: x y"]);
+    assert_eq!(ended(&log), ["a#4", "b"]);
+    assert_eq!(log.summary.ended_cases, 2);
+    let open = read("log.csv", text, &shaped(Shaping { open_cases: true, ..Shaping::default() }));
+    assert_eq!((ended(&open), open.summary.ended_cases, open.summary.cases), (vec![], 0, 2));
+    let lines = "{\"id\": \"a\", \"events\": [\"x\", \"y\"], \"open\": true}\n{\"id\": \"b\", \"events\": [\"x\"]}\n\
+                 {\"id\": \"c\", \"events\": [\"x\"], \"open\": false}\n{\"id\": \"d\", \"events\": [\"x\"], \"open\": null}\n";
+    assert_eq!(ended(&read("log.jsonl", lines, &plain())), ["b", "c", "d"]);
+    let cut = read("log.jsonl", lines, &shaped(Shaping { max_length: Some(1), ..Shaping::default() }));
+    assert_eq!(ended(&cut), ["b", "c", "d"], "the last piece of an open case is open");
+    assert_eq!(ended(&read("log.txt", "x y\nz\n", &plain())), ["1", "2"]);
 }
 
 #[test]

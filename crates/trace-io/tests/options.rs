@@ -22,7 +22,7 @@ fn every_option() -> LogOptions {
         time_format: Some("%Y".into()),
         time_unit: Some(TimeUnit::Nanoseconds),
         bad_rows: BadRows::Skip,
-        shaping: Shaping { gap: Some(1.5), min_count: Some(2), collapse: true, max_length: Some(3) },
+        shaping: Shaping { gap: Some(1.5), min_count: Some(2), collapse: true, max_length: Some(3), open_cases: true },
     }
 }
 
@@ -32,7 +32,7 @@ fn options_there_and_back() {
         "format": "jsonl", "delimiter": ";", "no_header": true,
         "case_column": ["a", "b"], "event_column": ["c"], "time_column": ["d"], "single_case": true, "no_time": true,
         "time_format": "%Y", "time_unit": "ns", "bad_rows": "skip",
-        "gap": 1.5, "min_count": 2, "collapse": true, "max_length": 3,
+        "gap": 1.5, "min_count": 2, "collapse": true, "max_length": 3, "open_cases": true,
     });
     assert_eq!(serde_json::to_value(every_option()).unwrap(), data);
     assert_eq!(serde_json::from_value::<LogOptions>(data).unwrap(), every_option());
@@ -87,7 +87,7 @@ fn a_summary_as_data() {
             "rows": 4, "skipped_rows": 1,
             "skipped_reasons": ["line 3: column 3 (\"time\"): is empty; expected a time"], "sorted_cases": 0,
             "folded_types": 0, "folded_events": 0, "collapsed_events": 0, "gap_pieces": 0, "length_pieces": 0,
-            "cases": 2, "events": 3, "event_types": 2,
+            "cases": 2, "ended_cases": 2, "events": 3, "event_types": 2,
             "lengths": {"min": 1, "median": 1.5, "mean": 1.5, "max": 2},
             "timed_cases": 2, "ties": 1, "time_span": [1_704_067_200.0, 1_704_153_600.0],
             "dates": ["2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z"],

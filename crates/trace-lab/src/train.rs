@@ -109,7 +109,7 @@ fn write_log(path: &Path, corpus: &[Vec<EventId>], vocabulary: &Vocabulary) -> R
     trace_io::output::write_whole(path, |out| {
         for (index, events) in corpus.iter().enumerate() {
             let names: Vec<_> = events.iter().map(|event| vocabulary.name(*event)).collect();
-            writeln!(out, "{}", json!({"id": format!("s{index}"), "events": names}))?;
+            writeln!(out, "{}", json!({"id": format!("s{index}"), "events": names, "open": true}))?;
         }
         Ok(())
     })?;

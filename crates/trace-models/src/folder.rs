@@ -1,4 +1,4 @@
-//! The model folder: `config.json`, `model.safetensors`, `vocab.json` and `trace.json`.
+//! The model folder: `config.json`, `model.safetensors`, `vocab.json`, `trace.json` and `split.safetensors`.
 //!
 //! A folder is written under a temporary name next to its destination and renamed when complete, so that nobody sees a
 //! half-written model. Files are not trusted: every size is checked before memory is allocated for it.
@@ -15,9 +15,11 @@ use trace_core::theory::Fitness;
 use trace_core::{DensityModel, EventId, EventName, Vocabulary};
 use twox_hash::XxHash3_64;
 
+use crate::cross_fit::HALVES;
 use crate::neural::{self, Encoder};
 use crate::shards::weight_files;
-use crate::{Error, NgramModel};
+use crate::split::SPLIT;
+use crate::{Error, NgramModel, Split};
 
 /// The version of `trace.json` that this software writes.
 pub const RECORD_SCHEMA: &str = "trace.model/1";
@@ -29,7 +31,7 @@ pub struct ModelRecord {
     pub schema: String,
     /// The architecture.
     pub backbone: String,
-    /// Cross-entropy on held-out events, in nats per event.
+    /// Cross-entropy on held-out events, and ends of cases where these are predicted, in nats per event.
     #[serde(default)]
     pub held_out_loss: Option<f64>,
     /// Cross-entropy of event frequencies on the same events.
@@ -38,12 +40,15 @@ pub struct ModelRecord {
     /// Entropy of the process that generated the events, where it is known.
     #[serde(default)]
     pub entropy: Option<f64>,
-    /// Tokens that are not events: `begin`, `mask`, `padding`, `unknown`.
+    /// Tokens that are not events: `begin`, `end`, `mask`, `padding`, `unknown`. A model that names an end predicts it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub special_tokens: BTreeMap<String, u32>,
     /// How often each type occurred in training, by id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_counts: Option<Vec<u64>>,
+    /// The folders of the two halves, where this is a cross-fit and not one model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_fit: Option<Vec<String>>,
     /// How the model was trained: the settings, and what was measured.
     #[serde(default)]
     pub training: BTreeMap<String, Value>,
@@ -70,6 +75,8 @@ pub struct OpenModel {
     pub config: BTreeMap<String, Value>,
     /// A hash of weights and configuration: equal for equal models.
     pub fingerprint: String,
+    /// What it was trained on, where the folder says so.
+    pub split: Option<Split>,
 }
 
 /// A masked model opened from its folder.
@@ -88,7 +95,7 @@ pub struct OpenEncoder {
 }
 
 const CONFIG: &str = "config.json";
-const RECORD: &str = "trace.json";
+pub(crate) const RECORD: &str = "trace.json";
 const VOCABULARY: &str = "vocab.json";
 /// The file of weights.
 pub const WEIGHTS: &str = "model.safetensors";
@@ -110,8 +117,11 @@ impl Description {
         if !folder.is_dir() {
             return Err(Error::folder(folder, "not a model folder: no such directory"));
         }
-        let values = read_json(&folder.join(CONFIG))?;
         let record = if folder.join(RECORD).exists() { Some(read_record(&folder.join(RECORD))?) } else { None };
+        if record.as_ref().is_some_and(|record| record.cross_fit.is_some()) {
+            return Err(Error::folder(folder, "is a cross-fit of two models; expected one model"));
+        }
+        let values = read_json(&folder.join(CONFIG))?;
         Ok(Self { folder: folder.to_owned(), values, record })
     }
 
@@ -125,11 +135,11 @@ impl Description {
         Config { path: self.folder.join(CONFIG), values: &self.values }
     }
 
-    /// The model with its vocabulary, record and fingerprint, where every token is an event.
+    /// The model with its vocabulary, record and fingerprint, where every token is an event or the end.
     pub fn complete(self, model: Box<dyn DensityModel>, parameters: usize) -> Result<OpenModel, Error> {
-        let size = model.vocabulary_size();
-        let events: Vec<u32> = (0..size as u32).collect();
-        self.complete_with(model, parameters, &events, size)
+        let events: Vec<u32> = (0..model.vocabulary_size() as u32).collect();
+        let tokens = model.row_size();
+        self.complete_with(model, parameters, &events, tokens)
     }
 
     /// The same for a model with `tokens` tokens of which `events` are events.
@@ -144,7 +154,8 @@ impl Description {
         let backbone = || ModelRecord { backbone: model.backbone().to_owned(), ..ModelRecord::default() };
         let record = self.record.unwrap_or_else(backbone);
         let fingerprint = fingerprint(&self.folder, &record)?;
-        Ok(OpenModel { model, vocabulary, record, parameters, config: self.values, fingerprint })
+        let split = Split::open(&self.folder)?;
+        Ok(OpenModel { model, vocabulary, record, parameters, config: self.values, fingerprint, split })
     }
 }
 
@@ -286,7 +297,7 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Error> {
     serde_json::from_slice(&text).map_err(|error| Error::folder(path, error.to_string()))
 }
 
-fn read_record(path: &Path) -> Result<ModelRecord, Error> {
+pub(crate) fn read_record(path: &Path) -> Result<ModelRecord, Error> {
     let record: ModelRecord = read_json(path)?;
     if record.schema != RECORD_SCHEMA {
         return Err(Error::folder(path, format!("expected schema {RECORD_SCHEMA:?}, found {:?}", record.schema)));
@@ -358,7 +369,7 @@ pub fn save(
     Ok(())
 }
 
-fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Error::folder(path, error.to_string()))?;
     fs::write(path, text + "\n").map_err(Error::io(path))
 }
@@ -398,10 +409,11 @@ fn resolve(folder: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The files that a folder written by this software may contain.
-const KNOWN_FILES: [&str; 8] =
-    [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "events.csv", "truth.jsonl", "graph.csv"];
+const KNOWN_FILES: [&str; 9] =
+    [CONFIG, RECORD, VOCABULARY, WEIGHTS, SPLIT, "events.jsonl", "events.csv", "truth.jsonl", "graph.csv"];
 
-/// Checks that a folder may be written here: it does not exist, is empty, or holds only files of a model or simulation.
+/// Checks that a folder may be written here: it does not exist, is empty, or holds only files of a model or simulation,
+/// or the halves of a cross-fit.
 pub fn check_replaceable(folder: &Path) -> Result<(), Error> {
     if !folder.exists() {
         return Ok(());
@@ -417,7 +429,9 @@ pub fn check_replaceable(folder: &Path) -> Result<(), Error> {
     }
     for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
         let name = entry.map_err(Error::io(folder))?.file_name();
-        if !KNOWN_FILES.iter().any(|known| *known == name) {
+        if HALVES.iter().any(|half| *half == name) {
+            check_replaceable(&folder.join(&name))?;
+        } else if !KNOWN_FILES.iter().any(|known| *known == name) {
             return Err(Error::folder(
                 folder,
                 format!(

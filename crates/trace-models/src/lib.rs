@@ -18,11 +18,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod cross_fit;
 mod error;
 pub mod folder;
 pub mod neural;
 pub mod ngram;
 mod shards;
+pub mod split;
 pub mod tensors;
 
 pub use error::Error;
@@ -32,3 +34,4 @@ pub use folder::{
 };
 pub use neural::Encoder;
 pub use ngram::NgramModel;
+pub use split::Split;

@@ -195,7 +195,8 @@ impl<'f> FleetRun<'f> {
 
     fn json_line(&self, id: &str, vehicle: &Vehicle) -> String {
         let names: Vec<&str> = vehicle.events.iter().map(|event| self.names[event.index()].as_str()).collect();
-        format!("{}\n", json!({"id": id, "events": names, "times": vehicle.times}))
+        // A window of a life that goes on.
+        format!("{}\n", json!({"id": id, "events": names, "times": vehicle.times, "open": true}))
     }
 
     /// No name of a code has a comma or a quote.

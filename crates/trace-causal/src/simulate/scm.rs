@@ -109,7 +109,9 @@ fn fill(folder: &Path, options: &ScmOptions, process: &mut Process, control: &Co
         for (index, sequence) in (first..).zip(&simulated) {
             entropy += sequence.entropy;
             let ids: Vec<u32> = sequence.events.iter().map(|event| event.0).collect();
-            writeln!(events_file, "{}", json!({"id": format!("s{index}"), "events": ids})).map_err(fault)?;
+            // A window of a process that goes on.
+            let line = json!({"id": format!("s{index}"), "events": ids, "open": true});
+            writeln!(events_file, "{line}").map_err(fault)?;
         }
         if let (Some(truth), Some(file)) = (&truth, &mut truth_file) {
             for line in truths(truth, process, &simulated, first, control)? {

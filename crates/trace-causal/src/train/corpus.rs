@@ -4,12 +4,14 @@ use trace_core::Vocabulary;
 use trace_models::Error;
 use trace_models::neural::train::{Corpus, SequencePass};
 
+use super::Part;
 use crate::Log;
 
-/// A log whose event types are known.
+/// A log whose event types are known, or the half of its sequences that a part of a cross-fit is trained on.
 pub(super) struct LogCorpus<'l> {
     pub(super) log: &'l Log,
-    pub(super) vocabulary: Vocabulary,
+    pub(super) vocabulary: &'l Vocabulary,
+    pub(super) part: &'l Part,
 }
 
 impl Corpus for LogCorpus<'_> {
@@ -17,9 +19,10 @@ impl Corpus for LogCorpus<'_> {
         let fault = |error: trace_io::Error| Error::Corpus(Box::new(error));
         let mut sequences = self.log.sequences().map_err(fault)?;
         let mut vocabulary = self.vocabulary.clone();
-        Ok(Box::new(std::iter::from_fn(move || {
+        let all = std::iter::from_fn(move || {
             let next = sequences.next(&mut vocabulary).map_err(fault).transpose()?;
-            Some(next.map(|found| found.sequence.events))
-        })))
+            Some(next.map(|found| found.sequence))
+        });
+        Ok(Box::new(all.filter(|sequence| sequence.as_ref().map_or(true, |sequence| self.part.has(&sequence.id)))))
     }
 }

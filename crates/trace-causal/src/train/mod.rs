@@ -4,6 +4,7 @@ mod corpus;
 mod network;
 mod ngram;
 mod options;
+mod part;
 mod size;
 
 use std::path::{Path, PathBuf};
@@ -17,9 +18,13 @@ use trace_core::{EventId, Vocabulary};
 use trace_models::check_replaceable;
 
 pub use self::options::{Backbone, NetworkOptions, Order, Size, TrainOptions};
+use self::part::Part;
 use crate::model::SHAPING;
 use crate::progress::{Cancel, Control, Progress};
 use crate::{Error, Log, Model};
+
+/// The key of a model's record that has a hash of the sequences it was trained on.
+const CORPUS: &str = "corpus";
 
 /// Trains a model on a log.
 ///
@@ -79,6 +84,13 @@ impl<'t> Train<'t> {
         self
     }
 
+    /// Train two models, each on one half of the sequences, so that every sequence has a model that has not seen it.
+    #[must_use]
+    pub const fn cross_fit(mut self, cross_fit: bool) -> Self {
+        self.options.cross_fit = cross_fit;
+        self
+    }
+
     /// Write the model folder here; an unfinished run keeps its checkpoints beside it.
     #[must_use]
     pub fn to_folder(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -133,11 +145,19 @@ impl<'t> Train<'t> {
     }
 
     fn run_to(&self, log: &Log, folder: &Path) -> Result<Model, Error> {
-        match self.options.backbone {
-            Backbone::Ngram => ngram::train(self, log, folder)?,
-            _ => network::train(self, log, folder)?,
+        if self.options.cross_fit {
+            part::train(self, log, folder)?;
+        } else {
+            self.train_parts(log, &[Part::whole(folder)])?;
         }
         Model::open(folder)
+    }
+
+    fn train_parts(&self, log: &Log, parts: &[Part]) -> Result<(), Error> {
+        match self.options.backbone {
+            Backbone::Ngram => ngram::train(self, log, parts),
+            _ => network::train(self, log, parts),
+        }
     }
 
     /// Refuses to write the model over what it is made from.
@@ -205,10 +225,11 @@ pub enum TrainLimit {
     EarlyStop(u64),
 }
 
-/// Held-out losses to compare with, in nats per event.
+/// Held-out losses to compare with, on the same targets: events, and ends of cases where these are predicted; in nats per
+/// event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Floors {
-    /// Of event frequencies.
+    /// Of the frequencies of events and ends.
     pub unigram: Option<f64>,
     /// Of the best n-gram that was tried: its order and loss.
     pub ngram: Option<(usize, f64)>,
@@ -244,7 +265,7 @@ pub struct TrainReport {
     pub seconds: f64,
     /// Whether it ended because the held-out loss no longer fell.
     pub stopped_early: bool,
-    /// Cross-entropy on held-out events, in nats per event.
+    /// Cross-entropy on held-out events, and ends of cases where these are predicted, in nats per event.
     pub held_out_loss: Option<f64>,
     /// What it is compared with.
     pub floors: Floors,
@@ -261,6 +282,16 @@ impl TrainReport {
         self.order.is_none()
             && matches!((self.held_out_loss, self.floors.ngram), (Some(loss), Some((_, floor))) if loss > floor)
     }
+}
+
+/// An error if the fit cannot be compared with a process, because the process goes on where the log's cases end.
+fn check_process(process: Option<&Model>, end: bool) -> Result<(), Error> {
+    if end && process.is_some_and(|process| !process.density().predicts_end()) {
+        let reason = "the process goes on where cases of this log end, so that its entropy says nothing about their ends; \
+                      expected a log of open cases";
+        return Err(Error::request(reason).hint("open_cases", None, "reads it as one"));
+    }
+    Ok(())
 }
 
 /// Mean entropy of a process on these events: what no model can beat on them.

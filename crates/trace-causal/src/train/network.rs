@@ -12,10 +12,12 @@ use trace_models::neural::train::{
 use trace_models::{ModelRecord, write_folder};
 
 use super::corpus::LogCorpus;
-use super::{Floors, Train, TrainLimit, TrainOptions, TrainPlan, TrainReport, process_entropy, size};
+use super::{
+    CORPUS, Floors, Part, Train, TrainLimit, TrainOptions, TrainPlan, TrainReport, check_process, process_entropy, size,
+};
 use crate::error::Kept;
 use crate::progress::{Control, Note, Update};
-use crate::{Error, Log};
+use crate::{Error, Log, Model};
 
 /// Events that a sequence is cut into pieces of, unless asked otherwise.
 const LONGEST_PIECE: usize = 256;
@@ -29,28 +31,45 @@ const MOST_EVENTS: usize = 10_000_000;
 /// A fit that was measured on fewer held-out events says little.
 const FEW_EVENTS: usize = 30;
 
-pub(super) fn train(run: &Train<'_>, log: &Log, folder: &Path) -> Result<(), Error> {
-    let Train { options, control, .. } = run;
+/// Trains a network for each part.
+pub(super) fn train(run: &Train<'_>, log: &Log, parts: &[Part]) -> Result<(), Error> {
     let process = run.open_process()?;
     let (vocabulary, summary) = log.vocabulary(run.vocabulary.as_ref())?;
-    control.update(&Update::Read(&summary));
-    let corpus = LogCorpus { log, vocabulary };
-    let types = corpus.vocabulary.len();
-    let statistics = CorpusStatistics::new(&corpus, types, options.held_out, options.seed)
+    run.control.update(&Update::Read(&summary));
+    // Of the whole log, so that both halves of a cross-fit predict the same.
+    let end = summary.ended_cases > 0;
+    check_process(process.as_ref(), end)?;
+    for part in parts {
+        let corpus = LogCorpus { log, vocabulary: &vocabulary, part };
+        train_part(run, &corpus, end, process.as_ref())?;
+    }
+    Ok(())
+}
+
+fn train_part(run: &Train<'_>, corpus: &LogCorpus<'_>, end: bool, process: Option<&Model>) -> Result<(), Error> {
+    let (Train { options, control, .. }, LogCorpus { log, vocabulary, part }) = (run, corpus);
+    let folder = &part.folder;
+    let statistics = CorpusStatistics::with_end(corpus, vocabulary.len(), end, options.held_out, options.seed)
         .map_err(|error| Error::Training { log: log.name().to_owned(), error })?;
+    part.check_count(statistics.sequences)?;
+    if run.resume && part.is_done(run, log, &statistics)? {
+        control.note(&Note::CompleteAlready(part.name.clone()));
+        return Ok(());
+    }
     let held_out = statistics.held_out.iter().map(Vec::len).sum();
     warn_of_few(run, statistics.sequences, statistics.events, statistics.held_out.len(), held_out);
-    let entropy = match &process {
+    let entropy = match process {
         Some(process) => {
             let held_out = statistics.held_out.iter().map(Vec::as_slice);
-            Some(process_entropy(process, held_out, &corpus.vocabulary)?)
+            Some(process_entropy(process, held_out, vocabulary)?)
         }
         None => None,
     };
     let length = piece_length(options, &statistics);
-    let config = size::network(options.backbone, &options.network, types, statistics.training_events(), length)?;
+    let config = size::network(options.backbone, &options.network, &statistics, length)?;
     check_scores(&config, length)?;
     let spec = spec(options, &config, &statistics, length);
+    let types = vocabulary.len();
     let floors = Floors { unigram: statistics.unigram_loss, ngram: statistics.ngram_loss, entropy, types };
     control.update(&Update::Training(&plan(&config, &spec, &statistics, floors)));
 
@@ -58,7 +77,7 @@ pub(super) fn train(run: &Train<'_>, log: &Log, folder: &Path) -> Result<(), Err
     let settings = settings(options, &config, &spec, &statistics);
     let state = start(run, &checkpoints, &config, &spec, &settings)?;
     let mut observer = Observer { checkpoints: &checkpoints, settings: &settings, control };
-    let trained = match config.train(&corpus, &statistics, &spec, state, &mut observer) {
+    let trained = match config.train(corpus, &statistics, &spec, state, &mut observer) {
         Ok(trained) => trained,
         Err(error) => {
             if !checkpoints.exists() {
@@ -73,9 +92,13 @@ pub(super) fn train(run: &Train<'_>, log: &Log, folder: &Path) -> Result<(), Err
     }
     let mut record = record(run, log, &spec, &statistics, &trained, floors)?;
     record.special_tokens.insert(config.last_token().to_owned(), config.vocab_size() as u32 - 1);
-    write_folder(folder, |folder| config.save(folder, &trained.state.best, &corpus.vocabulary, record))?;
+    record.special_tokens.extend(statistics.end.map(|end| ("end".to_owned(), end.0)));
+    write_folder(folder, |folder| {
+        config.save(folder, &trained.state.best, vocabulary, record)?;
+        statistics.split.save(folder)
+    })?;
     checkpoints.remove()?;
-    control.update(&Update::Trained(&report(folder, &config, &trained, floors)));
+    control.update(&Update::Trained(&report(&part.name, &config, &trained, floors)));
     Ok(())
 }
 
@@ -118,7 +141,7 @@ fn check_scores(config: &NetworkConfig, length: usize) -> Result<(), Error> {
 
 fn spec(options: &TrainOptions, config: &NetworkConfig, statistics: &CorpusStatistics, length: usize) -> TrainSpec {
     let network = &options.network;
-    let mean = (statistics.events as f64 / statistics.sequences as f64).clamp(1.0, length as f64);
+    let mean = (statistics.targets as f64 / statistics.sequences as f64).clamp(1.0, length as f64);
     let batch = network.batch.unwrap_or((EVENTS_PER_STEP / mean).round().max(1.0) as usize);
     let limit = match (network.steps, network.minutes) {
         (Some(steps), _) => Limit::Steps(steps),
@@ -159,8 +182,13 @@ fn settings(options: &TrainOptions, config: &NetworkConfig, spec: &TrainSpec, st
         "held_out": options.held_out,
         "sequences": statistics.sequences,
         "events": statistics.events,
-        "corpus": format!("{:016x}", statistics.fingerprint),
+        CORPUS: fingerprint(statistics),
     })
+}
+
+/// A hash of the sequences, as records have it.
+pub(super) fn fingerprint(statistics: &CorpusStatistics) -> String {
+    format!("{:016x}", statistics.fingerprint)
 }
 
 /// Where the run starts.
@@ -214,6 +242,7 @@ fn record(
         ("sequences", json!(statistics.sequences)),
         ("events", json!(statistics.events)),
         ("held_out_sequences", json!(statistics.held_out.len())),
+        (CORPUS, json!(fingerprint(statistics))),
         ("ngram_loss", json!(statistics.ngram_loss.map(|(_, loss)| loss))),
         ("optimizer", json!(spec.optimizer)),
         ("learning_rate", json!(spec.learning_rate)),

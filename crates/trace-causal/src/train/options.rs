@@ -79,6 +79,9 @@ pub struct TrainOptions {
     pub order: Option<Order>,
     /// Share of sequences to measure the fit on instead of training on them.
     pub held_out: f64,
+    /// Train two models, each on one half of the sequences.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cross_fit: bool,
     /// Seed of the held-out split, the weights and the order of training.
     pub seed: u64,
 }
@@ -90,6 +93,7 @@ impl Default for TrainOptions {
             network: NetworkOptions::default(),
             order: None,
             held_out: 0.1,
+            cross_fit: false,
             seed: DEFAULT_SEED,
         }
     }

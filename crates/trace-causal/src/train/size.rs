@@ -2,6 +2,7 @@
 
 use trace_models::neural::NetworkConfig;
 use trace_models::neural::shape::{Architecture, Shape};
+use trace_models::neural::train::CorpusStatistics;
 
 use super::{Backbone, NetworkOptions, Size};
 use crate::Error;
@@ -17,14 +18,14 @@ const fn default_shape(size: Size, types: usize, events: usize) -> Shape {
     }
 }
 
-/// The network for a log of so many types, training events and events per piece.
+/// The network for a corpus, which it reads in pieces of at most `length` targets.
 pub(super) fn network(
     backbone: Backbone,
     options: &NetworkOptions,
-    types: usize,
-    events: usize,
+    statistics: &CorpusStatistics,
     length: usize,
 ) -> Result<NetworkConfig, Error> {
+    let (types, events) = (statistics.counts.len(), statistics.training_events());
     let default = default_shape(options.size.unwrap_or_default(), types, events);
     let layers = options.layers.unwrap_or(default.layers);
     let hidden_size = options.width.unwrap_or(default.hidden_size);
@@ -39,7 +40,7 @@ pub(super) fn network(
         // N-grams are no network and do not come here.
         Backbone::Llama | Backbone::Ngram => Architecture::Llama,
     };
-    Ok(shape.network(architecture, types, length))
+    Ok(shape.network(architecture, statistics.outcomes(), length))
 }
 
 /// The number of heads and the size of each.

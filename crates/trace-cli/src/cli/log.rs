@@ -80,6 +80,9 @@ pub struct LogArgs {
     /// Split cases that have more events than this
     #[arg(long, value_name = "N", help_heading = "Log", value_parser = parse_length)]
     pub max_length: Option<usize>,
+    /// Cases are still running: their last event is not their end
+    #[arg(long, help_heading = "Log")]
+    pub open_cases: bool,
 }
 
 impl LogArgs {
@@ -107,6 +110,7 @@ impl LogArgs {
                 min_count: self.min_count,
                 collapse: self.collapse,
                 max_length: self.max_length,
+                open_cases: self.open_cases,
             },
         }
     }

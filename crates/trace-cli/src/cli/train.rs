@@ -78,6 +78,9 @@ pub struct TrainArgs {
     /// Share of sequences to measure the fit on instead of training on them
     #[arg(long, default_value_t = 0.1, value_name = "SHARE", allow_negative_numbers = true)]
     pub held_out: f64,
+    /// Train two models, each on one half of the sequences, so that every sequence has one that has not seen it
+    #[arg(long)]
+    pub cross_fit: bool,
     /// The simulated process that made the log, to compare the fit with its entropy
     #[arg(long, value_name = "DIR")]
     pub process: Option<PathBuf>,
@@ -116,6 +119,7 @@ impl TrainArgs {
             },
             order: self.order,
             held_out: self.held_out,
+            cross_fit: self.cross_fit,
             seed: self.seed,
         }
     }

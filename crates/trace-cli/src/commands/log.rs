@@ -66,6 +66,7 @@ fn as_text(summary: &Summary) -> String {
     rows.push(("rows skipped", report.skipped.count.to_string()));
     rows.extend(shaping(summary));
     rows.push(("cases", summary.cases.to_string()));
+    rows.push(("cases that ended", summary.ended_cases.to_string()));
     rows.push(("events", summary.events.to_string()));
     rows.push(("event types", summary.types.to_string()));
     if let Some(lengths) = summary.lengths {

@@ -18,17 +18,30 @@ fn nats(value: Option<f64>) -> String {
 }
 
 fn as_text(args: &ModelInfoArgs, info: &ModelInfo<'_>) -> String {
+    let (outcomes, guess) = if info.predicts_end {
+        (info.vocabulary_size + 1, "uniform guess, ln (V + 1)")
+    } else {
+        (info.vocabulary_size, "uniform guess, ln V")
+    };
     let mut rows: Vec<(&str, String)> = vec![
         ("model", args.model.display().to_string()),
         ("backbone", info.backbone.to_owned()),
         ("event types", info.vocabulary_size.to_string()),
         ("parameters", info.parameters.to_string()),
         ("largest lag it can see", info.reach.map_or("unlimited".to_owned(), |reach| reach.to_string())),
-        ("uniform guess, ln V", nats(Some((info.vocabulary_size as f64).ln()))),
+        (guess, nats(Some((outcomes as f64).ln()))),
         ("event frequencies alone", nats(info.unigram_loss)),
         ("held-out loss", nats(info.held_out_loss)),
         ("entropy of the process", nats(info.entropy)),
     ];
+    if info.predicts_end {
+        rows.insert(3, ("end of a case", "predicted".to_owned()));
+    }
+    for (name, half) in ["half 0", "half 1"].into_iter().zip(info.halves.iter().flatten()) {
+        let (trained, held_out) = (half.trained_sequences, half.held_out_sequences);
+        let loss = nats(half.held_out_loss);
+        rows.push((name, format!("trained on {trained} sequences, {held_out} held out, held-out loss {loss}")));
+    }
     if let Some(redundancy) = info.redundancy {
         rows.push(("redundancy 1 − H/ln V", format!("{redundancy:.4}")));
     }

@@ -164,6 +164,7 @@ impl SequenceReader for IndexPass<'_> {
             id: name.to_string(),
             events: self.index.events[*from..*to].to_vec(),
             times: self.index.times.as_ref().map(|times| times[*from..*to].to_vec()),
+            ended: true,
             line: self.index.lines[self.next],
         };
         self.next += 1;

@@ -1,4 +1,5 @@
-//! JSON Lines: `{"id": "v1", "events": ["P0562", …], "times": [0.0, …]}`; ids and events may be whole numbers.
+//! JSON Lines: `{"id": "v1", "events": ["P0562", …], "times": [0.0, …]}`; ids and events may be whole numbers, and
+//! `"open": true` marks a case that is still running.
 
 use serde::Deserialize;
 use trace_core::EventName;
@@ -24,6 +25,8 @@ struct Record {
     events: Vec<EventName>,
     /// Some programs write null for a time that is missing.
     times: Option<Vec<Option<f64>>>,
+    /// Whether the case is still running.
+    open: Option<bool>,
 }
 
 impl JsonLines {
@@ -59,7 +62,7 @@ impl Form for JsonLines {
             }
             None => None,
         };
-        let raw = RawSequence { id, events, times, line };
+        let raw = RawSequence { id, events, times, ended: record.open != Some(true), line };
         check_times(&lines.file, &raw)?;
         Ok(Some(raw))
     }

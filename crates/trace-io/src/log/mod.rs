@@ -61,6 +61,8 @@ pub struct RawSequence {
     pub events: Vec<u32>,
     /// When, where the log says so; as long as `events`.
     pub times: Option<Vec<f64>>,
+    /// Whether the case ended after the last event.
+    pub ended: bool,
     /// Where it starts in the file: a line, or a row of a file without lines.
     pub line: u64,
 }

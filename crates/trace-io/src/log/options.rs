@@ -119,6 +119,9 @@ pub struct Shaping {
     /// Split what is longer than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<usize>,
+    /// All cases are still running: the last event of a case says nothing about its end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open_cases: bool,
 }
 
 /// Everything that can be said about a log besides its path. As data it is flat, and every key is the name of an option

@@ -113,7 +113,8 @@ impl<'l> Sequences<'l> {
             }
             times => times,
         };
-        Ok(Identified { sequence: EventSequence { id: raw.id, events, times, ended: false }, line: raw.line, skipped })
+        let sequence = EventSequence { id: raw.id, events, times, ended: raw.ended };
+        Ok(Identified { sequence, line: raw.line, skipped })
     }
 
     /// The vocabulary's id of a reader's number.

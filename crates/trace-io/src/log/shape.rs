@@ -1,4 +1,4 @@
-//! What is done to sequences after reading: split at gaps, fold rare types, collapse runs, split by length.
+//! What is done to sequences after reading: split at gaps, fold rare types, collapse runs, split by length, leave open.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -84,10 +84,13 @@ impl<'r> ShapedReader<'r> {
             pieces = pieces.into_iter().flat_map(|piece| split_by_length(piece, most)).collect();
             self.shaped.length_pieces += (pieces.len() - before) as u64;
         }
+        let count = pieces.len();
         for (number, mut piece) in (1..).zip(pieces) {
             if number > 1 {
                 piece.id = format!("{id}#{number}");
             }
+            // What was cut off goes on in the next piece.
+            piece.ended &= number == count && !self.shaping.open_cases;
             self.waiting.push_back(piece);
         }
         Ok(())
@@ -149,6 +152,7 @@ fn cut(raw: &RawSequence, cuts: &[usize]) -> Vec<RawSequence> {
                 id: raw.id.clone(),
                 events: raw.events[range.clone()].to_vec(),
                 times: raw.times.as_ref().map(|times| times[range].to_vec()),
+                ended: raw.ended,
                 line: raw.line,
             }
         })

@@ -36,6 +36,8 @@ pub struct Summary {
     pub report: Report,
     /// Sequences.
     pub cases: u64,
+    /// Sequences after whose last event the case ended; the others are still running, or were cut off.
+    pub ended_cases: u64,
     /// Events of all sequences.
     pub events: u64,
     /// Distinct types.
@@ -118,6 +120,7 @@ fn as_records<S: Serializer>(frequent: &[(EventName, u64)], serializer: S) -> Re
 #[derive(Default)]
 pub(super) struct Tally {
     lengths: Vec<u32>,
+    ended: u64,
     counts: FxHashMap<u32, u64>,
     timed_cases: u64,
     ties: u64,
@@ -128,6 +131,7 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn add(&mut self, raw: &RawSequence) {
         self.lengths.push(u32::try_from(raw.events.len()).unwrap_or(u32::MAX));
+        self.ended += u64::from(raw.ended && !raw.events.is_empty());
         for event in &raw.events {
             *self.counts.entry(*event).or_default() += 1;
         }
@@ -155,6 +159,7 @@ impl Tally {
             name: name.to_owned(),
             report,
             cases: self.lengths.len() as u64,
+            ended_cases: self.ended,
             events,
             types: self.counts.len() as u64,
             lengths: lengths(&self.lengths, events),

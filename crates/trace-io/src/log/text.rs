@@ -13,6 +13,6 @@ impl Form for PlainText {
         let Some((line, text)) = lines.next_line()? else { return Ok(None) };
         let events =
             text.split_whitespace().map(|name| intern(names, name, &lines.file, line)).collect::<Result<_, Error>>()?;
-        Ok(Some(RawSequence { id: line.to_string(), events, times: None, line }))
+        Ok(Some(RawSequence { id: line.to_string(), events, times: None, ended: true, line }))
     }
 }

@@ -254,7 +254,7 @@ impl Xes {
             sort(&mut trace.times, &mut trace.events);
         }
         let times = timed.then_some(trace.times);
-        Ok(RawSequence { id, events: trace.events, times, line: trace.element.line })
+        Ok(RawSequence { id, events: trace.events, times, ended: true, line: trace.element.line })
     }
 
     /// Reads on to the end of the next trace.

@@ -1,7 +1,7 @@
 //! A network as a density model: it reads a sequence once, scores branches of it, and runs plain forward passes.
 //!
 //! The tokens of a sequence of events `x` are the begin token followed by `x`, or `x` alone for a model without a begin
-//! token; the hidden row of a token predicts the event after it. For a cause `j`, `N` replacements and lags up to `m`
+//! token; the hidden row of a token predicts the event after it, or the end of the case. For a cause `j`, `N` replacements and lags up to `m`
 //! the branches have `N·m` rows; rows of several causes go through each layer as one matrix product, and the head turns
 //! each row into the score of the observed event without storing a row of logits ([`super::head`]).
 //!
@@ -41,6 +41,8 @@ pub(crate) struct ModelInfo {
     pub(crate) config: NetworkConfig,
     /// Number of event types; tokens from this number on are special.
     pub(crate) types: usize,
+    /// Whether the token behind the event types is the end of a case, and is predicted.
+    pub(crate) end: bool,
     /// The token of each event, as numbered in the folder.
     pub(crate) event_tokens: Vec<u32>,
     /// The begin token, where there is one.
@@ -86,7 +88,7 @@ impl<A: Network> NeuralModel<A> {
     }
 
     fn head(&self) -> (&[f32], (usize, usize)) {
-        (&self.weights[self.network.head()], (self.network.hidden_size(), self.info.types))
+        (&self.weights[self.network.head()], (self.network.hidden_size(), self.row_size()))
     }
 
     /// Runs `body` with buffers from the pool, and returns them to it.
@@ -191,6 +193,10 @@ impl<A: Network> DensityModel for NeuralModel<A> {
         self.info.begin.is_some()
     }
 
+    fn predicts_end(&self) -> bool {
+        self.info.end
+    }
+
     fn max_length(&self) -> Option<usize> {
         // The last event of a sequence is predicted but never read.
         self.network.max_tokens().map(|tokens| tokens + 1 - self.shift())
@@ -226,7 +232,7 @@ impl<A: Network> NeuralModel<A> {
 impl<A: Network> InputGradients for NeuralModel<A> {
     fn saliency(&self, events: &[EventId], positions: Range<usize>, out: &mut [f64]) -> Result<(), ModelError> {
         let tokens = self.tokens(&events[..positions.end]);
-        let effects = Effects { tokens: &tokens, begin: self.shift(), types: self.info.types, positions };
+        let effects = Effects { tokens: &tokens, begin: self.shift(), outcomes: self.row_size(), positions };
         with_kind!(
             &self.info.config,
             network => {

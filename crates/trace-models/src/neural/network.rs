@@ -285,7 +285,8 @@ impl NetworkConfig {
         )
     }
 
-    /// Continues training from `state`. The last token is not an event; [`Self::last_token`] tells what it is.
+    /// Continues training from `state`. The tokens are the event types, the end of a case where it is a target, and one
+    /// more; [`Self::last_token`] tells what it is.
     pub fn train(
         &self,
         corpus: &dyn Corpus,
@@ -294,11 +295,18 @@ impl NetworkConfig {
         state: TrainState,
         observer: &mut dyn TrainObserver,
     ) -> Result<Trained, Error> {
+        if self.vocab_size() != statistics.outcomes() + 1 {
+            let reason = format!("{} of the network for {} targets", self.vocab_size(), statistics.outcomes());
+            return Err(Error::spec("tokens", reason + "; expected one more"));
+        }
         with_kind!(
             self,
             network => run(&NextEvent(&network), corpus, statistics, spec, state, observer),
             _network => Err(self.untrainable()),
             encoder => {
+                if statistics.end.is_some() {
+                    return Err(Error::spec("end", "means nothing to a masked model"));
+                }
                 if spec.length > encoder.config.positions {
                     let reason = format!("{} is more than {} learned positions", spec.length, encoder.config.positions);
                     return Err(Error::spec("length", reason));

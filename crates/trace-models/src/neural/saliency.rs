@@ -6,7 +6,7 @@
 //!
 //! The gradient is that of the embedded row; a gradient of the table's row would mix all positions where an event
 //! repeats. Every effect `q` is a separate sequence that ends right before it. Only its last hidden row `h` has a
-//! gradient to start with, `∂ log P(x_q) / ∂h = head[x_q] − Σ_v P(v) · head[v]` over event types. Several effects go
+//! gradient to start with, `∂ log P(x_q) / ∂h = head[x_q] − Σ_v P(v) · head[v]` over all outcomes. Several effects go
 //! through the network together, like the sequences of a training batch; the grouping does not depend on the number of
 //! threads.
 //!
@@ -47,8 +47,8 @@ pub(crate) struct Effects<'a> {
     pub(crate) tokens: &'a [u32],
     /// Number of tokens before the first event.
     pub(crate) begin: usize,
-    /// Number of event types; tokens from this number on are special.
-    pub(crate) types: usize,
+    /// Number of tokens that are predicted: event types, and the end where it is one.
+    pub(crate) outcomes: usize,
     /// The positions of the effects among the events.
     pub(crate) positions: Range<usize>,
 }
@@ -98,7 +98,7 @@ fn pass<A: Trainable>(
     lists: &mut [&mut [f64]],
     workspace: &mut Workspace<A>,
 ) {
-    let Effects { tokens, begin, types, .. } = *effects;
+    let Effects { tokens, begin, outcomes, .. } = *effects;
     let width = network.hidden_size();
     let groups: Vec<_> = (0..lists.len()).map(|effect| (0, first + effect + begin, 1)).collect();
     let rows = Rows::new(&groups, A::ORDER, |_, _, step| tokens[step]);
@@ -116,7 +116,7 @@ fn pass<A: Trainable>(
         last.extend_from_slice(&hidden[row * width..][..width]);
     }
     let targets = &tokens[first + begin..][..lists.len()];
-    head::back_log_probability(&mut last, &weights[network.head()], (width, types), targets, &mut workspace.logits);
+    head::back_log_probability(&mut last, &weights[network.head()], (width, outcomes), targets, &mut workspace.logits);
     let d_hidden = resize(&mut workspace.d_hidden, rows.len() * width);
     d_hidden.fill(0.0);
     for (row, gradient) in last_rows.iter().zip(last.chunks_exact(width)) {
@@ -152,7 +152,7 @@ mod tests {
     const EVENTS: [u32; 9] = [3, 7, 0, 5, 1, 8, 2, 6, 4];
 
     fn log_probability<A: Network>(model: &NeuralModel<A>, events: &[EventId], position: usize) -> f64 {
-        let mut row = vec![0.0; model.vocabulary_size()];
+        let mut row = vec![0.0; model.row_size()];
         model.forward(events, position..position + 1, &mut row).expect("a forward pass");
         row[events[position].index()]
     }
@@ -237,8 +237,8 @@ mod tests {
             NetworkConfig::Lstm(recurrent),
         ];
         for config in &configs {
-            // Without special tokens, and with a begin token and one more special token.
-            for (types, begin) in [(11, None), (9, Some(10))] {
+            // Without special tokens, with a begin token and one more special token, and with a predicted end.
+            for (types, begin, end) in [(11, None, false), (9, Some(10), false), (9, Some(10), true)] {
                 with_kind!(
                     config,
                     network => {
@@ -247,7 +247,7 @@ mod tests {
                         for (index, weight) in weights.iter_mut().enumerate() {
                             *weight += 0.5 * ((index * 29 % 17) as f32 / 17.0 - 0.5);
                         }
-                        let info = ModelInfo { types, begin, ..bare_info(config) };
+                        let info = ModelInfo { types, begin, end, ..bare_info(config) };
                         check(&mut NeuralModel { network, weights, info, workspaces: Mutex::default() });
                     },
                     _network => unreachable!("all have a backward pass"),

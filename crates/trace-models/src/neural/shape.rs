@@ -103,10 +103,10 @@ impl Shape {
         })
     }
 
-    /// A network of this shape over `types` event types and a begin token; `length` is the length of the longest
-    /// sequence that it will be trained on.
-    pub fn network(self, architecture: Architecture, types: usize, length: usize) -> NetworkConfig {
-        let (vocab_size, hidden_size, layers) = (types + 1, self.hidden_size, self.layers);
+    /// A network of this shape over `outcomes` tokens that are predicted – event types, and the end of a case where it is
+    /// one – and a begin token; `length` is the length of the longest sequence that it will be trained on.
+    pub fn network(self, architecture: Architecture, outcomes: usize, length: usize) -> NetworkConfig {
+        let (vocab_size, hidden_size, layers) = (outcomes + 1, self.hidden_size, self.layers);
         let recurrent =
             RecurrentConfig { vocab_size, hidden_size, layers, rms_norm_eps: 1e-6, tie_word_embeddings: false };
         match architecture {

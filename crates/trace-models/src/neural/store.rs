@@ -29,7 +29,7 @@ pub trait NeuralNetwork: DensityModel + InputGradients {
     fn config(&self) -> NetworkConfig;
     /// The place of each tensor in the weights.
     fn layout(&self) -> &Layout;
-    /// All weights. Rows of special tokens come after those of events.
+    /// All weights. Rows of special tokens come after those of events, that of a predicted end first.
     fn weights(&self) -> &[f32];
     /// The token of each event, as numbered in the folder.
     fn event_tokens(&self) -> &[u32];
@@ -74,6 +74,7 @@ pub(super) fn bare_info(config: &NetworkConfig) -> ModelInfo {
     ModelInfo {
         config: config.clone(),
         types: config.vocab_size(),
+        end: false,
         event_tokens: (0..config.vocab_size() as u32).collect(),
         begin: None,
         trained_length: config.trained_length(),
@@ -83,10 +84,11 @@ pub(super) fn bare_info(config: &NetworkConfig) -> ModelInfo {
     }
 }
 
-/// Tokens in the order of the model: events, then special tokens.
+/// Tokens in the order of the model: events, then the end of a case where it is predicted, then other special tokens.
 pub(super) struct Specials {
     order: Vec<u32>,
     begin: Option<u32>,
+    end: bool,
     types: usize,
 }
 
@@ -100,10 +102,10 @@ impl Specials {
 pub(super) fn special_tokens(folder: &Path, record: Option<&ModelRecord>, tokens: usize) -> Result<Specials, Error> {
     let path = folder.join("trace.json");
     let mut special = vec![false; tokens];
-    let mut begin = None;
+    let (mut begin, mut end) = (None, None);
     for (name, token) in record.iter().flat_map(|record| &record.special_tokens) {
-        if !["begin", "mask", "padding", "unknown"].contains(&name.as_str()) {
-            let reason = format!("special_tokens: expected begin, mask, padding or unknown, found {name:?}");
+        if !["begin", "end", "mask", "padding", "unknown"].contains(&name.as_str()) {
+            let reason = format!("special_tokens: expected begin, end, mask, padding or unknown, found {name:?}");
             return Err(Error::folder(&path, reason));
         }
         let Some(flag) = special.get_mut(*token as usize) else {
@@ -111,18 +113,20 @@ pub(super) fn special_tokens(folder: &Path, record: Option<&ModelRecord>, tokens
             return Err(Error::folder(&path, reason));
         };
         *flag = true;
-        if name == "begin" {
-            begin = Some(*token);
+        match name.as_str() {
+            "begin" => begin = Some(*token),
+            "end" => end = Some(*token),
+            _ => {}
         }
     }
     let mut order: Vec<u32> = (0..tokens as u32).collect();
-    order.sort_by_key(|token| special[*token as usize]);
+    order.sort_by_key(|token| (special[*token as usize], Some(*token) != end));
     let types = special.iter().filter(|special| !**special).count();
     if types < 2 {
         return Err(Error::folder(&path, format!("{types} of {tokens} tokens are events; expected at least 2")));
     }
     let begin = begin.and_then(|begin| order.iter().position(|token| *token == begin)).map(|at| at as u32);
-    Ok(Specials { order, begin, types })
+    Ok(Specials { order, begin, end: end.is_some(), types })
 }
 
 /// How often each type occurred in training, if the record contains it.
@@ -149,6 +153,7 @@ fn info(
     Ok(ModelInfo {
         config: config.clone(),
         types: specials.types,
+        end: specials.end,
         event_tokens: specials.event_tokens().to_vec(),
         begin: specials.begin,
         trained_length: config.trained_length(),
@@ -237,11 +242,11 @@ impl NetworkConfig {
         vocabulary: &Vocabulary,
         record: ModelRecord,
     ) -> Result<(), Error> {
-        let begin = record.special_tokens.get("begin").copied();
+        let [begin, end] = ["begin", "end"].map(|name| record.special_tokens.get(name).copied());
         let record = ModelRecord { schema: RECORD_SCHEMA.to_owned(), backbone: self.backbone().to_owned(), ..record };
         let mut config: Map<String, Value> = self.describe();
         config.insert("bos_token_id".to_owned(), begin.into());
-        config.insert("eos_token_id".to_owned(), Value::Null);
+        config.insert("eos_token_id".to_owned(), end.into());
         config.insert("pad_token_id".to_owned(), Value::Null);
         config.insert("dtype".to_owned(), "float32".into());
         config.insert("torch_dtype".to_owned(), "float32".into());

@@ -10,7 +10,10 @@ use trace_core::EventId;
 #[derive(Clone, Debug)]
 pub struct NgramCounts {
     pub(super) order: usize,
+    /// The number of outcomes: types, and the end of a case where it is counted.
     pub(super) size: usize,
+    /// Whether the last outcome is the end of a case.
+    pub(super) end: bool,
     /// Parent and added event of each node; the root is its own parent.
     pub(super) nodes: Vec<(u32, u32)>,
     pub(super) children: FxHashMap<(u32, u32), u32>,
@@ -24,13 +27,19 @@ impl NgramCounts {
         Self {
             order: order.max(1),
             size,
+            end: false,
             nodes: vec![(0, 0)],
             children: FxHashMap::default(),
             followers: FxHashMap::default(),
         }
     }
 
-    /// The begin token: one past the last type.
+    /// The same where sequences may close with the end of their case: the id behind all types.
+    pub fn with_end(types: usize, order: usize) -> Self {
+        Self { end: true, ..Self::new(types + 1, order) }
+    }
+
+    /// The begin token: one past the last outcome.
     pub(super) const fn begin(&self) -> u32 {
         self.size as u32
     }

@@ -144,7 +144,7 @@ impl NgramModel {
         }
     }
 
-    /// Mean loss in nats per event, and the number of events, over sequences.
+    /// Mean loss in nats per target, and the number of targets, over sequences, which may close with the end.
     pub fn loss<'s>(&self, sequences: impl Iterator<Item = &'s [EventId]>) -> (f64, usize) {
         let (mut sum, mut count) = (0.0, 0usize);
         for events in sequences {
@@ -211,7 +211,11 @@ fn discounts(adjusted: &[(u32, u32, u64)], depths: &[usize], order: usize) -> Ve
 
 impl DensityModel for NgramModel {
     fn vocabulary_size(&self) -> usize {
-        self.counts.size
+        self.counts.size - usize::from(self.counts.end)
+    }
+
+    fn predicts_end(&self) -> bool {
+        self.counts.end
     }
 
     fn backbone(&self) -> &'static str {

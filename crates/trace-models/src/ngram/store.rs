@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
-use trace_core::Vocabulary;
+use trace_core::{DensityModel, Vocabulary};
 
 use super::{NgramCounts, NgramModel};
 use crate::Error;
@@ -17,6 +17,7 @@ impl NgramModel {
 
     /// Writes the model as a model folder.
     pub fn save(&self, folder: &Path, vocabulary: &Vocabulary, training: &Map<String, Value>) -> Result<(), Error> {
+        let end = self.end().map(|end| ("end".to_owned(), end.0));
         let config = json!({
             "model_type": Self::MODEL_TYPE,
             "vocab_size": self.counts.size,
@@ -28,9 +29,10 @@ impl NgramModel {
             held_out_loss: self.fitness.held_out_loss,
             unigram_loss: self.fitness.unigram_loss,
             entropy: self.fitness.entropy,
-            special_tokens: std::collections::BTreeMap::new(),
+            special_tokens: end.into_iter().collect(),
             event_counts: self.frequencies.as_ref().map(|f| f.iter().map(|count| *count as u64).collect()),
             training: training.clone().into_iter().collect(),
+            ..ModelRecord::default()
         };
         folder::save(folder, &config, &record, vocabulary, |path| self.write_weights(path))
     }
@@ -61,6 +63,8 @@ impl NgramModel {
         let (folder, config, record) = (&description.folder, description.config(), description.record.as_ref());
         let size = config.size("vocab_size", 2, u32::MAX as usize - 1)?;
         let order = config.size("order", 1, 1 << 16)?;
+        let end = predicts_end(description, size)?;
+        let types = size - usize::from(end);
         let path = folder.join(WEIGHTS);
         let mut file = TensorFile::open(&path)?;
         let fault =
@@ -96,12 +100,13 @@ impl NgramModel {
             }
             followers.insert((node, word), value);
         }
-        let counts = NgramCounts { order, size, nodes: parents.into_iter().zip(events).collect(), children, followers };
+        let counts =
+            NgramCounts { order, size, end, nodes: parents.into_iter().zip(events).collect(), children, followers };
         let frequencies = record.and_then(|record| record.event_counts.as_ref());
-        if let Some(frequencies) = frequencies.filter(|counts| counts.len() != size) {
+        if let Some(frequencies) = frequencies.filter(|counts| counts.len() != types) {
             return Err(Error::folder(
                 &folder.join("trace.json"),
-                format!("event_counts: expected {size} numbers, found {}", frequencies.len()),
+                format!("event_counts: expected {types} numbers, found {}", frequencies.len()),
             ));
         }
         let mut model = Self::new(counts, order);
@@ -109,4 +114,20 @@ impl NgramModel {
         model.set_record(frequencies, record.map(ModelRecord::fitness).unwrap_or_default());
         Ok(model)
     }
+}
+
+/// Whether the last of `size` outcomes is the end of a case.
+fn predicts_end(description: &Description, size: usize) -> Result<bool, Error> {
+    let fault = |reason: String| Err(Error::folder(&description.folder.join("trace.json"), reason));
+    let mut end = false;
+    for (name, token) in description.record.iter().flat_map(|record| &record.special_tokens) {
+        if name != "end" {
+            return fault(format!("special_tokens: an n-gram model has an end alone, found {name:?}"));
+        }
+        if *token as usize + 1 != size || size < 3 {
+            return fault(format!("special_tokens: end is token {token}, expected the last of {size} after 2 events"));
+        }
+        end = true;
+    }
+    Ok(end)
 }

@@ -1,9 +1,11 @@
 //! Trains an n-gram model and measures its held-out loss.
 
+use std::borrow::Cow;
+
 use rand::seq::SliceRandom;
-use trace_core::EventSequence;
 use trace_core::random::{Purpose, Streams};
 use trace_core::theory::Fitness;
+use trace_core::{EventId, EventSequence};
 
 use super::{NgramCounts, NgramModel};
 use crate::Error;
@@ -22,11 +24,13 @@ pub struct NgramSpec {
     pub held_out: f64,
     /// Seed of the split.
     pub seed: u64,
+    /// Whether the end of each case that ended is predicted too.
+    pub end: bool,
 }
 
 impl Default for NgramSpec {
     fn default() -> Self {
-        Self { order: None, held_out: 0.1, seed: 0 }
+        Self { order: None, held_out: 0.1, seed: 0, end: false }
     }
 }
 
@@ -56,6 +60,15 @@ pub fn split(count: usize, held_out: f64, seed: u64) -> (Vec<usize>, Vec<usize>)
     (train, order)
 }
 
+/// What is to be predicted of a sequence: its events, and the end of its case where it is a target and the case ended. A
+/// case without events has nothing to predict.
+pub(crate) fn targets_of(sequence: &EventSequence, end: Option<EventId>) -> Cow<'_, [EventId]> {
+    match end.filter(|_| sequence.ended && !sequence.events.is_empty()) {
+        Some(end) => Cow::Owned([sequence.events.as_slice(), &[end]].concat()),
+        None => Cow::Borrowed(&sequence.events),
+    }
+}
+
 /// Trains on sequences over `size` types.
 pub fn train(sequences: &[EventSequence], size: usize, spec: &NgramSpec) -> Result<TrainedNgram, Error> {
     if let Some(order) = spec.order.filter(|order| !(1..=LARGEST_ORDER).contains(order)) {
@@ -69,17 +82,19 @@ pub fn train(sequences: &[EventSequence], size: usize, spec: &NgramSpec) -> Resu
     }
     let (train, held_out) = split(sequences.len(), spec.held_out, spec.seed);
     let longest = spec.order.unwrap_or(LARGEST_AUTO_ORDER);
-    let mut counts = NgramCounts::new(size, longest);
+    let mut counts = if spec.end { NgramCounts::with_end(size, longest) } else { NgramCounts::new(size, longest) };
     let mut frequencies = vec![0.0; size];
+    let targets = |index: usize| targets_of(&sequences[index], spec.end.then_some(EventId(size as u32)));
     for index in train {
-        counts.add(&sequences[index].events);
+        counts.add(&targets(index));
         for event in &sequences[index].events {
             frequencies[event.index()] += 1.0;
         }
     }
+    let held_out_targets: Vec<Cow<'_, [EventId]>> = held_out.iter().map(|index| targets(*index)).collect();
     let loss = |model: &NgramModel| {
-        let (loss, events) = model.loss(held_out.iter().map(|index| sequences[*index].events.as_slice()));
-        (events > 0).then_some(loss)
+        let (loss, targets) = model.loss(held_out_targets.iter().map(AsRef::as_ref));
+        (targets > 0).then_some(loss)
     };
     let unigram_loss = loss(&NgramModel::new(counts.clone(), 1));
     let candidates = spec.order.map_or(1..=LARGEST_AUTO_ORDER, |order| order..=order);

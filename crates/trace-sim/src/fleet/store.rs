@@ -36,6 +36,7 @@ impl Fleet {
             special_tokens: std::collections::BTreeMap::new(),
             event_counts: None,
             training: training.clone().into_iter().collect(),
+            ..ModelRecord::default()
         };
         save(folder, &config, &record, vocabulary, |path| self.write_weights(path))
     }

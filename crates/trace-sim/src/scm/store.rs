@@ -33,6 +33,7 @@ impl Process {
             special_tokens: std::collections::BTreeMap::new(),
             event_counts: None,
             training: training.clone().into_iter().collect(),
+            ..ModelRecord::default()
         };
         save(folder, &config, &record, &Vocabulary::ids(self.size), |path| self.write_weights(path))
     }

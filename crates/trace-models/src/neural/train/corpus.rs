@@ -4,13 +4,14 @@ use std::hash::Hasher;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use trace_core::EventId;
 use trace_core::random::{Purpose, Streams};
+use trace_core::{EventId, EventSequence};
 use twox_hash::XxHash3_64;
 
 use super::objective::Window;
 use crate::Error;
-use crate::ngram::{NgramCounts, NgramModel};
+use crate::ngram::{NgramCounts, NgramModel, targets_of};
+use crate::split::{HoldOut, Split};
 
 /// Sequences that can be read repeatedly, with the same result each time.
 pub trait Corpus: Sync {
@@ -19,16 +20,22 @@ pub trait Corpus: Sync {
 }
 
 /// One pass over a corpus.
-pub type SequencePass<'c> = Box<dyn Iterator<Item = Result<Vec<EventId>, Error>> + 'c>;
+pub type SequencePass<'c> = Box<dyn Iterator<Item = Result<EventSequence, Error>> + 'c>;
 
-impl Corpus for Vec<Vec<EventId>> {
+impl Corpus for Vec<EventSequence> {
     fn pass(&self) -> Result<SequencePass<'_>, Error> {
         Ok(Box::new(self.iter().map(|sequence| Ok(sequence.clone()))))
     }
 }
 
-/// This many held-out events determine a loss to a few thousandths of a nat; more would only cost time.
-const MAX_HELD_OUT_EVENTS: usize = 1 << 18;
+/// Open sequences that are called `s0`, `s1` and so on.
+impl Corpus for Vec<Vec<EventId>> {
+    fn pass(&self) -> Result<SequencePass<'_>, Error> {
+        let named = |(index, events): (usize, &Vec<EventId>)| EventSequence::new(format!("s{index}"), events.clone());
+        Ok(Box::new(self.iter().enumerate().map(move |sequence| Ok(named(sequence)))))
+    }
+}
+
 /// Training events that the n-gram baseline is fitted to, and its largest order.
 const BASELINE_EVENTS: usize = 500_000;
 const BASELINE_ORDER: usize = 3;
@@ -40,95 +47,115 @@ pub struct CorpusStatistics {
     pub sequences: usize,
     /// Number of events in all sequences.
     pub events: usize,
-    /// The length of the longest sequence.
+    /// Number of targets in all sequences: events, and ends of cases where these are predicted.
+    pub targets: usize,
+    /// The number of targets of the longest sequence.
     pub longest: usize,
     /// How often each type occurs in the training sequences.
     pub counts: Vec<u64>,
-    /// Held-out sequences, which are not trained on.
+    /// The end of a case as a target, where it is predicted: the id behind all types.
+    pub end: Option<EventId>,
+    /// Targets of held-out sequences, which are not trained on.
     pub held_out: Vec<Vec<EventId>>,
-    /// Held-out loss of event frequencies, if any sequence is held out.
+    /// Which sequences are trained on and which are held out.
+    pub split: Split,
+    /// Held-out loss of the frequencies of events (and ends), if any sequence is held out.
     pub unigram_loss: Option<f64>,
     /// Order and held-out loss of the best n-gram model.
     pub ngram_loss: Option<(usize, f64)>,
     /// A hash of all sequences in order.
     pub fingerprint: u64,
-    cutoff: Option<u64>,
-    seed: u64,
-}
-
-/// A random number for each sequence, which decides whether it is held out.
-fn held_out_draw(seed: u64, index: usize) -> u64 {
-    Streams::new(seed, "held out").stream(Purpose::Split, index as u32, (index >> 32) as u32).random()
+    hold_out: HoldOut,
 }
 
 impl CorpusStatistics {
-    /// Reads every sequence twice: first to count, then to hold out this share of them.
+    /// Reads every sequence twice: first to count, then to hold out this share of them. The end of a case is no target.
     pub fn new(corpus: &dyn Corpus, vocabulary_size: usize, share: f64, seed: u64) -> Result<Self, Error> {
-        if !(0.0..1.0).contains(&share) {
-            return Err(Error::spec("held-out", format!("{share} is not a share; expected 0 to less than 1")));
-        }
+        Self::with_end(corpus, vocabulary_size, false, share, seed)
+    }
+
+    /// The same where the end of each case that ended is a target too, if `end` says so.
+    pub fn with_end(
+        corpus: &dyn Corpus,
+        vocabulary_size: usize,
+        end: bool,
+        share: f64,
+        seed: u64,
+    ) -> Result<Self, Error> {
+        let mut hold_out = HoldOut::new(share, seed)?;
         if vocabulary_size < 2 {
             let reason = format!("only {vocabulary_size} type; at least 2 are needed to learn anything");
             return Err(Error::spec("events", reason));
         }
-        let (mut sequences, mut events, mut longest) = (0, 0, 0);
-        let (mut least, mut most) = (u64::MAX, 0);
-        let mut usable = 0;
+        let end = end.then_some(EventId(vocabulary_size as u32));
+        let (mut sequences, mut events, mut targets, mut longest) = (0, 0, 0, 0);
         let mut hasher = XxHash3_64::new();
         for sequence in corpus.pass()? {
             let sequence = sequence?;
+            hold_out.add(&sequence.id, sequence.events.len());
+            sequences += 1;
+            events += sequence.events.len();
+            hasher.write(sequence.id.as_bytes());
+            let sequence = targets_of(&sequence, end);
             hasher.write_usize(sequence.len());
-            for event in &sequence {
+            for event in sequence.iter() {
                 hasher.write_u32(event.0);
             }
-            if !sequence.is_empty() {
-                let draw = held_out_draw(seed, sequences);
-                (least, most) = (least.min(draw), most.max(draw));
-                usable += 1;
-            }
-            sequences += 1;
-            events += sequence.len();
+            targets += sequence.len();
             longest = longest.max(sequence.len());
         }
-        let share = share.min(MAX_HELD_OUT_EVENTS as f64 / events.max(1) as f64);
-        // If the share is positive, at least one sequence is held out, and at least one is left to train on.
-        let cutoff = ((share * u64::MAX as f64) as u64).max(least).min(most.saturating_sub(1));
-        let cutoff = (share > 0.0 && usable > 1).then_some(cutoff);
         let mut statistics = Self {
             sequences,
             events,
+            targets,
             longest,
             counts: vec![0; vocabulary_size],
+            end,
             held_out: Vec::new(),
+            split: Split::default(),
             unigram_loss: None,
             ngram_loss: None,
             fingerprint: hasher.finish(),
-            cutoff,
-            seed,
+            hold_out,
         };
-        let mut baseline = NgramCounts::new(vocabulary_size, BASELINE_ORDER);
-        let mut counted = 0;
-        for (index, sequence) in corpus.pass()?.enumerate() {
-            let sequence = sequence?;
-            if statistics.is_held_out(index) {
-                statistics.held_out.push(sequence);
-                continue;
-            }
-            for event in &sequence {
-                statistics.counts[event.index()] += 1;
-            }
-            if counted < BASELINE_EVENTS {
-                counted += sequence.len();
-                baseline.add(&sequence);
-            }
-        }
+        let baseline = statistics.count(corpus)?;
         statistics.measure_baselines(&baseline);
         Ok(statistics)
     }
 
-    /// Whether the sequence with this index is held out.
-    pub(super) fn is_held_out(&self, index: usize) -> bool {
-        self.cutoff.is_some_and(|cutoff| held_out_draw(self.seed, index) <= cutoff)
+    /// The second reading: splits the corpus and counts what is trained on.
+    fn count(&mut self, corpus: &dyn Corpus) -> Result<NgramCounts, Error> {
+        let mut baseline = NgramCounts::new(self.outcomes(), BASELINE_ORDER);
+        let mut counted = 0;
+        let mut split = Split::default();
+        for sequence in corpus.pass()? {
+            let sequence = sequence?;
+            let held_out = self.is_held_out(&sequence.id);
+            split.push(&sequence.id, held_out);
+            if held_out {
+                self.held_out.push(targets_of(&sequence, self.end).into_owned());
+                continue;
+            }
+            for event in &sequence.events {
+                self.counts[event.index()] += 1;
+            }
+            if counted < BASELINE_EVENTS {
+                counted += sequence.events.len();
+                baseline.add(&targets_of(&sequence, self.end));
+            }
+        }
+        self.split = split.sorted();
+        Ok(baseline)
+    }
+
+    /// The number of things that can come next: every type, and the end where it is predicted.
+    pub const fn outcomes(&self) -> usize {
+        self.counts.len() + self.end.is_some() as usize
+    }
+
+    /// Whether the sequence with this id is held out.
+    pub(super) fn is_held_out(&self, id: &str) -> bool {
+        self.hold_out.holds_out(id)
     }
 
     fn measure_baselines(&mut self, counts: &NgramCounts) {
@@ -176,7 +203,7 @@ pub(crate) struct Batches<'c> {
     shape: BatchShape,
     seed: u64,
     epoch: u32,
-    pass: Option<std::iter::Enumerate<SequencePass<'c>>>,
+    pass: Option<SequencePass<'c>>,
     random: ChaCha8Rng,
     waiting: Vec<Window>,
     events: usize,
@@ -227,14 +254,14 @@ impl<'c> Batches<'c> {
                 empty_epochs += 1;
                 self.epoch += 1;
                 self.random = Streams::new(self.seed, "order").stream(Purpose::Shuffle, self.epoch, 0);
-                self.pass = Some(self.corpus.pass()?.enumerate());
+                self.pass = Some(self.corpus.pass()?);
                 continue;
             };
-            match pass.next() {
+            match pass.next().transpose()? {
                 None => self.pass = None,
-                Some((index, _)) if self.statistics.is_held_out(index) => {}
-                Some((_, sequence)) => {
-                    let sequence = sequence?;
+                Some(sequence) if self.statistics.is_held_out(&sequence.id) => {}
+                Some(sequence) => {
+                    let sequence = targets_of(&sequence, self.statistics.end);
                     // Long sequences are cut at other positions in each epoch.
                     let whole = sequence.len() <= self.shape.length;
                     let first = if whole { self.shape.length } else { self.random.random_range(1..=self.shape.length) };
@@ -302,14 +329,27 @@ mod tests {
     }
 
     #[test]
-    fn small_corpora_keep_something_on_either_side() {
-        for count in 2..6 {
-            for share in [0.01, 0.5, 0.99] {
-                let statistics = CorpusStatistics::new(&corpus(count), 7, share, 1).unwrap();
-                assert!(!statistics.held_out.is_empty() && statistics.held_out.len() < count, "{count} {share}");
-            }
+    fn ends_are_targets_of_cases_that_ended() {
+        let mut corpus: Vec<EventSequence> =
+            corpus(40).into_iter().enumerate().map(|(i, events)| EventSequence::new(i.to_string(), events)).collect();
+        let open = CorpusStatistics::with_end(&corpus, 7, true, 0.2, 5).unwrap();
+        for sequence in corpus.iter_mut().step_by(2) {
+            sequence.ended = true;
         }
-        assert!(CorpusStatistics::new(&corpus(1), 7, 0.5, 1).unwrap().held_out.is_empty());
-        assert!(CorpusStatistics::new(&corpus(9), 7, 0.0, 1).unwrap().held_out.is_empty());
+        corpus.push(EventSequence { ended: true, ..EventSequence::new("nothing", Vec::new()) });
+        let without = CorpusStatistics::new(&corpus, 7, 0.2, 5).unwrap();
+        let with = CorpusStatistics::with_end(&corpus, 7, true, 0.2, 5).unwrap();
+        assert_eq!((with.events, with.targets, without.targets), (open.events, open.events + 20, open.events));
+        assert_eq!((with.longest, without.longest, with.outcomes()), (8, 7, 8));
+        assert_eq!((&with.counts, &with.split), (&without.counts, &without.split));
+        assert!(with.fingerprint != open.fingerprint && with.fingerprint != without.fingerprint);
+        assert_eq!(with.held_out.len(), without.held_out.len());
+        let shape = BatchShape { begin: Some(8), windows: 1, length: 64 };
+        let mut batches = Batches::new(&corpus, &with, shape, 5);
+        let kept = with.sequences - 1 - with.held_out.len();
+        let drawn: Vec<Window> = (0..kept).flat_map(|_| batches.next().unwrap()).collect();
+        let held_out = with.held_out.iter().filter(|targets| targets.last() == Some(&EventId(7))).count();
+        assert_eq!(drawn.iter().filter(|window| window.last() == Some(&7)).count() + held_out, 20);
+        assert!(drawn.iter().all(|window| window[0] == 8 && !window[..window.len() - 1].contains(&7)));
     }
 }
