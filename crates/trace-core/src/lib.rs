@@ -56,6 +56,7 @@ mod vocabulary;
 pub use discovery::{
     CumulativeTable, DEFAULT_MEMORY, DEFAULT_SEED, DEFAULT_THRESHOLD, Discovered, Discovery, Divergence, History,
     Intervention, MOST_PARTICLES, Memory, Particles, Plan, Proposal, Settings, Threshold, ThresholdRule, reference,
+    sequential,
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};

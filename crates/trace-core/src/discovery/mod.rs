@@ -15,6 +15,7 @@ mod proposal;
 pub mod reference;
 mod rows;
 mod sampled;
+pub mod sequential;
 mod settings;
 mod statistics;
 
