@@ -44,6 +44,7 @@ mod discovery;
 mod error;
 pub mod evaluation;
 mod event;
+mod families;
 mod graph;
 mod knowledge;
 mod model;
@@ -60,6 +61,7 @@ pub use discovery::{
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};
+pub use families::{Families, Question, StepId};
 pub use graph::{
     Chain, Change, CompareRule, Comparison, Difference, Explanation, Pair, PairComparison, PairRecord, PopulationGraph,
     PopulationPair, PopulationRule, SampleGraph, SequenceSums, SummaryEdge, SummaryGraph,
