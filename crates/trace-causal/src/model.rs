@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace_core::theory::{ErrorBound, Fitness};
-use trace_core::{DensityModel, Vocabulary};
+use trace_core::{DensityModel, Families, Vocabulary};
 use trace_io::log::Shaping;
 use trace_io::result::ResultModel;
 use trace_models::{Description, ModelRecord, OpenModel};
 
-use crate::Error;
+use crate::{Error, Log};
 
 /// The key of a model's record that says how the log it was trained on was shaped.
 pub(crate) const SHAPING: &str = "shaping";
+
+/// The key of a model's record that holds the steps of its event types.
+pub(crate) const FAMILIES: &str = "families";
 
 /// A density model with its event types and its record.
 pub struct Model {
@@ -24,6 +27,7 @@ pub struct Model {
     parameters: usize,
     config: BTreeMap<String, Value>,
     fingerprint: Option<String>,
+    families: Option<Families>,
 }
 
 impl Model {
@@ -36,7 +40,8 @@ impl Model {
             trace_models::open_described(description)?
         };
         let OpenModel { model, vocabulary, record, parameters, config, fingerprint } = opened;
-        Ok(Self { density: model, vocabulary, record, parameters, config, fingerprint: Some(fingerprint) })
+        let families = recorded_families(folder.as_ref(), &record, vocabulary.len())?;
+        Ok(Self { density: model, vocabulary, record, parameters, config, fingerprint: Some(fingerprint), families })
     }
 
     /// The same on a device: `cpu`, or `cuda`, `cuda:1`, `metal` in a build with that feature.
@@ -52,7 +57,8 @@ impl Model {
             return Err(Error::request(format!("the model has {size} event types, but its vocabulary names {names}")));
         }
         let record = ModelRecord { backbone: density.backbone().to_owned(), ..ModelRecord::default() };
-        Ok(Self { density, vocabulary, record, parameters: 0, config: BTreeMap::new(), fingerprint: None })
+        let config = BTreeMap::new();
+        Ok(Self { density, vocabulary, record, parameters: 0, config, fingerprint: None, families: None })
     }
 
     /// The model itself.
@@ -88,6 +94,20 @@ impl Model {
     /// How the log it was trained on was shaped, where it was trained here on one.
     pub fn shaping(&self) -> Option<Shaping> {
         serde_json::from_value(self.record.training.get(SHAPING)?.clone()).ok()
+    }
+
+    /// The steps of its event types, where its folder records them: those of the log it was trained on.
+    pub const fn families(&self) -> Option<&Families> {
+        self.families.as_ref()
+    }
+
+    /// The steps of its event types, with this log at hand: its own where it has them, or else those that the log was
+    /// opened with, if any.
+    pub fn families_for(&self, log: &Log) -> Result<Option<Families>, Error> {
+        match &self.families {
+            Some(families) => Ok(Some(families.clone())),
+            None => log.families(&self.vocabulary),
+        }
     }
 
     /// Whether it is a simulated process rather than a trained model.
@@ -130,6 +150,17 @@ impl Model {
     pub(crate) fn with_density(self, density: Box<dyn DensityModel>) -> Self {
         Self { density, ..self }
     }
+}
+
+/// The steps that a record holds, which must be those of all event types.
+fn recorded_families(folder: &Path, record: &ModelRecord, types: usize) -> Result<Option<Families>, Error> {
+    let Some(value) = record.training.get(FAMILIES) else { return Ok(None) };
+    let wrong = |reason: String| Error::request(format!("{}: trace.json: {FAMILIES}: {reason}", folder.display()));
+    let families = Families::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+    if families.len() != types {
+        return Err(wrong(format!("expected one step for each of the {types} event types, found {}", families.len())));
+    }
+    Ok(Some(families))
 }
 
 impl std::fmt::Debug for Model {

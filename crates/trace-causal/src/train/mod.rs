@@ -17,7 +17,7 @@ use trace_core::{EventId, Vocabulary};
 use trace_models::check_replaceable;
 
 pub use self::options::{Backbone, NetworkOptions, Order, Size, TrainOptions};
-use crate::model::SHAPING;
+use crate::model::{FAMILIES, SHAPING};
 use crate::progress::{Cancel, Control, Progress};
 use crate::{Error, Log, Model};
 
@@ -166,11 +166,14 @@ impl<'t> Train<'t> {
     }
 
     /// What every kind of model records of how it was trained.
-    fn record(&self, log: &Log) -> Result<serde_json::Map<String, Value>, Error> {
+    fn record(&self, log: &Log, vocabulary: &Vocabulary) -> Result<serde_json::Map<String, Value>, Error> {
         let fault = |error: serde_json::Error| Error::request(error.to_string());
         let mut record = serde_json::Map::new();
         record.insert("options".to_owned(), serde_json::to_value(&self.options).map_err(fault)?);
         record.insert(SHAPING.to_owned(), serde_json::to_value(log.options().shaping).map_err(fault)?);
+        if let Some(families) = log.families(vocabulary)? {
+            record.insert(FAMILIES.to_owned(), serde_json::to_value(families).map_err(fault)?);
+        }
         record.insert("seed".to_owned(), json!(self.options.seed));
         Ok(record)
     }

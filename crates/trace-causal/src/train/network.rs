@@ -71,7 +71,7 @@ pub(super) fn train(run: &Train<'_>, log: &Log, folder: &Path) -> Result<(), Err
         let kept = Kept::Steps { done: trained.state.step, place: Checkpoints::place(folder) };
         return Err(Error::Cancelled(kept));
     }
-    let mut record = record(run, log, &spec, &statistics, &trained, floors)?;
+    let mut record = record(run, &corpus, &spec, &statistics, &trained, floors)?;
     record.special_tokens.insert(config.last_token().to_owned(), config.vocab_size() as u32 - 1);
     write_folder(folder, |folder| config.save(folder, &trained.state.best, &corpus.vocabulary, record))?;
     checkpoints.remove()?;
@@ -203,13 +203,13 @@ fn plan(config: &NetworkConfig, spec: &TrainSpec, statistics: &CorpusStatistics,
 /// What `trace.json` says of the run.
 fn record(
     run: &Train<'_>,
-    log: &Log,
+    corpus: &LogCorpus<'_>,
     spec: &TrainSpec,
     statistics: &CorpusStatistics,
     trained: &Trained,
     floors: Floors,
 ) -> Result<ModelRecord, Error> {
-    let mut training = run.record(log)?;
+    let mut training = run.record(corpus.log, &corpus.vocabulary)?;
     let measured = [
         ("sequences", json!(statistics.sequences)),
         ("events", json!(statistics.events)),

@@ -29,7 +29,7 @@ pub(super) fn train(run: &Train<'_>, log: &Log, folder: &Path) -> Result<(), Err
     }
     let held_out: usize = trained.held_out.iter().map(|index| events.sequences[*index].events.len()).sum();
     super::network::warn_of_few(run, events.sequences.len(), events.events(), trained.held_out.len(), held_out);
-    let mut record = run.record(log)?;
+    let mut record = run.record(log, &vocabulary)?;
     record.insert("sequences".to_owned(), json!(events.sequences.len()));
     record.insert("events".to_owned(), json!(events.events()));
     record.insert("held_out_sequences".to_owned(), json!(trained.held_out.len()));
