@@ -81,9 +81,9 @@ pub use report::report;
 pub use simulate::{FleetOptions, LogFormat, ScmOptions, Simulation, TruthKind, simulate_fleet, simulate_scm};
 pub use trace_core::Error as MethodError;
 pub use trace_core::{
-    Chain, Change, DensityModel, Difference, Divergence, EventId, EventName, EventSequence, Explanation, Hint, History,
-    Intervention, Lag, Memory, ModelError, OptionName, Pair, PairComparison, Particles, PopulationPair, Position,
-    Proposal, SampleGraph, Settings, Threshold, Vocabulary, evaluation, theory,
+    Chain, Change, DensityModel, Difference, Divergence, EventId, EventName, EventSequence, Explanation, Families,
+    Hint, History, Intervention, Lag, Memory, ModelError, OptionName, Pair, PairComparison, Particles, PopulationPair,
+    Position, Proposal, Question, SampleGraph, Settings, StepId, Threshold, Vocabulary, evaluation, theory,
 };
 pub use trace_io::comparison::ComparisonFile;
 pub use trace_io::log::{BadRows, ColumnChoice, Format, LogOptions, RARE, Shaping, Summary, TimeUnit, Unknown};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trace_core::{EventSequence, Vocabulary};
+use trace_core::{EventSequence, Families, Vocabulary};
 use trace_io::log::{EventLog, LogOptions, RARE, Sequences, Shaping, Summary, Unknown};
 
 use crate::progress::{Control, Note, Update};
@@ -54,6 +54,11 @@ impl Log {
     /// What it holds, what is read of it and what is dropped.
     pub fn summary(&self) -> Result<Summary, Error> {
         Ok(self.inner.summarize()?)
+    }
+
+    /// The steps of event types, where it was opened as a log whose events are steps with outcomes.
+    pub fn families(&self, vocabulary: &Vocabulary) -> Result<Option<Families>, Error> {
+        Ok(self.inner.families(vocabulary)?)
     }
 
     /// Its event types, by reading it once, or these where they are known; and what it holds.

@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace_core::theory::{ErrorBound, Fitness};
-use trace_core::{DensityModel, Vocabulary};
+use trace_core::{DensityModel, Families, Vocabulary};
 use trace_io::log::Shaping;
 use trace_io::result::ResultModel;
 use trace_models::cross_fit::{self, OpenCrossFit};
 use trace_models::{Description, ModelRecord, OpenModel, Split};
 
-use crate::Error;
+use crate::{Error, Log};
 
 /// The key of a model's record that says how the log it was trained on was shaped.
 pub(crate) const SHAPING: &str = "shaping";
+
+/// The key of a model's record that holds the steps of its event types.
+pub(crate) const FAMILIES: &str = "families";
 
 /// A density model with its event types and its record, or two of them that were each trained on one half of the
 /// sequences (a cross-fit).
@@ -26,6 +29,7 @@ pub struct Model {
     parameters: usize,
     config: BTreeMap<String, Value>,
     fingerprint: Option<String>,
+    families: Option<Families>,
     /// What `density` was trained on.
     split: Option<Split>,
     /// What there is besides `density` in a cross-fit.
@@ -46,7 +50,7 @@ impl Model {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, Error> {
         let folder = folder.as_ref();
         if cross_fit::is_cross_fit(folder)? {
-            return Ok(Self::from_cross_fit(cross_fit::open(folder)?));
+            return Self::from_cross_fit(folder, cross_fit::open(folder)?);
         }
         let description = Description::read(folder)?;
         let opened = if trace_sim::is_process(&description) {
@@ -55,13 +59,17 @@ impl Model {
             trace_models::open_described(description)?
         };
         let OpenModel { model, vocabulary, record, parameters, config, fingerprint, split } = opened;
+        let families = recorded_families(folder.as_ref(), &record, vocabulary.len())?;
         let fingerprint = Some(fingerprint);
-        Ok(Self { density: model, vocabulary, record, parameters, config, fingerprint, split, cross_fit: None })
+        let cross_fit = None;
+        Ok(Self { density: model, vocabulary, record, parameters, config, fingerprint, families, split, cross_fit })
     }
 
-    fn from_cross_fit(opened: OpenCrossFit) -> Self {
+    fn from_cross_fit(folder: &Path, opened: OpenCrossFit) -> Result<Self, Error> {
         let OpenCrossFit { halves: [first, second], splits: [split, second_split], record, fingerprint } = opened;
-        Self {
+        let families = recorded_families(folder, &first.record, first.vocabulary.len())?;
+        Ok(Self {
+            families,
             density: first.model,
             vocabulary: first.vocabulary,
             record,
@@ -76,7 +84,7 @@ impl Model {
                 parameters: second.parameters,
                 split: second_split,
             }),
-        }
+        })
     }
 
     /// The same on a device: `cpu`, or `cuda`, `cuda:1`, `metal` in a build with that feature.
@@ -93,8 +101,8 @@ impl Model {
         }
         let record = ModelRecord { backbone: density.backbone().to_owned(), ..ModelRecord::default() };
         let (config, fingerprint) = (BTreeMap::new(), None);
-        let (split, cross_fit) = (None, None);
-        Ok(Self { density, vocabulary, record, parameters: 0, config, fingerprint, split, cross_fit })
+        let (families, split, cross_fit) = (None, None, None);
+        Ok(Self { density, vocabulary, record, parameters: 0, config, fingerprint, families, split, cross_fit })
     }
 
     /// The model itself. Of a cross-fit the first half, for what both have in common;
@@ -160,6 +168,20 @@ impl Model {
         serde_json::from_value(self.record.training.get(SHAPING)?.clone()).ok()
     }
 
+    /// The steps of its event types, where its folder records them: those of the log it was trained on.
+    pub const fn families(&self) -> Option<&Families> {
+        self.families.as_ref()
+    }
+
+    /// The steps of its event types, with this log at hand: its own where it has them, or else those that the log was
+    /// opened with, if any.
+    pub fn families_for(&self, log: &Log) -> Result<Option<Families>, Error> {
+        match &self.families {
+            Some(families) => Ok(Some(families.clone())),
+            None => log.families(&self.vocabulary),
+        }
+    }
+
     /// Whether it is a simulated process rather than a trained model.
     pub fn is_process(&self) -> bool {
         matches!(self.density.backbone(), "scm" | "fleet")
@@ -221,6 +243,17 @@ impl Model {
         let cross_fit = self.cross_fit.map(|half| CrossFit { density: second, ..half });
         Self { density, cross_fit, ..self }
     }
+}
+
+/// The steps that a record holds, which must be those of all event types.
+fn recorded_families(folder: &Path, record: &ModelRecord, types: usize) -> Result<Option<Families>, Error> {
+    let Some(value) = record.training.get(FAMILIES) else { return Ok(None) };
+    let wrong = |reason: String| Error::request(format!("{}: trace.json: {FAMILIES}: {reason}", folder.display()));
+    let families = Families::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+    if families.len() != types {
+        return Err(wrong(format!("expected one step for each of the {types} event types, found {}", families.len())));
+    }
+    Ok(Some(families))
 }
 
 impl std::fmt::Debug for Model {

@@ -45,6 +45,7 @@ mod error;
 pub mod evaluation;
 mod event;
 pub mod evidence;
+mod families;
 mod graph;
 mod knowledge;
 mod model;
@@ -57,13 +58,14 @@ mod vocabulary;
 pub use discovery::{
     CumulativeTable, DEFAULT_MEMORY, DEFAULT_SEED, DEFAULT_THRESHOLD, Discovered, Discovery, Divergence, History,
     Intervention, LEAST_OVERLAP, MOST_PARTICLES, Memory, Particles, Plan, Proposal, Settings, Threshold, ThresholdRule,
-    reference,
+    reference, sequential,
 };
 pub use error::{Error, ModelError};
 pub use event::{EventId, EventSequence, Lag, Position};
+pub use families::{Families, Question, StepId};
 pub use graph::{
     Chain, Change, CompareRule, Comparison, Difference, EvidenceBase, Explanation, LEAST_EFFECTIVE, Opportunity, Pair,
-    PairComparison, PairRecord, PopulationGraph, PopulationPair, PopulationRule, Question, SampleGraph, SequenceSums,
+    PairComparison, PairRecord, PopulationGraph, PopulationPair, PopulationRule, SampleGraph, SequenceSums,
     SummaryEdge, SummaryGraph, TypePair, Verdict, hidden_cause_ratio,
 };
 pub use knowledge::{Knowledge, LagRule, Prior, TypeSet};

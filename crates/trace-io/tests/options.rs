@@ -16,9 +16,11 @@ fn every_option() -> LogOptions {
             case: vec!["a".into(), "b".into()],
             event: vec!["c".into()],
             time: vec!["d".into()],
+            outcome: Some("e".into()),
             single_case: true,
             no_time: true,
         },
+        family_separator: Some("/".into()),
         time_format: Some("%Y".into()),
         time_unit: Some(TimeUnit::Nanoseconds),
         bad_rows: BadRows::Skip,
@@ -30,8 +32,8 @@ fn every_option() -> LogOptions {
 fn options_there_and_back() {
     let data = json!({
         "format": "jsonl", "delimiter": ";", "no_header": true,
-        "case_column": ["a", "b"], "event_column": ["c"], "time_column": ["d"], "single_case": true, "no_time": true,
-        "time_format": "%Y", "time_unit": "ns", "bad_rows": "skip",
+        "case_column": ["a", "b"], "event_column": ["c"], "time_column": ["d"], "outcome_column": "e",
+        "single_case": true, "no_time": true, "family_separator": "/", "time_format": "%Y", "time_unit": "ns", "bad_rows": "skip",
         "gap": 1.5, "min_count": 2, "collapse": true, "max_length": 3, "open_cases": true,
     });
     assert_eq!(serde_json::to_value(every_option()).unwrap(), data);

@@ -19,7 +19,7 @@ use trace_models::check_replaceable;
 
 pub use self::options::{Backbone, NetworkOptions, Order, Size, TrainOptions};
 use self::part::Part;
-use crate::model::SHAPING;
+use crate::model::{FAMILIES, SHAPING};
 use crate::progress::{Cancel, Control, Progress};
 use crate::{Error, Log, Model};
 
@@ -192,6 +192,16 @@ impl<'t> Train<'t> {
         record.insert("options".to_owned(), serde_json::to_value(&self.options).map_err(fault)?);
         record.insert(SHAPING.to_owned(), serde_json::to_value(log.options().shaping).map_err(fault)?);
         record.insert("seed".to_owned(), json!(self.options.seed));
+        Ok(record)
+    }
+
+    /// The same with the steps of the event types.
+    fn record_of_types(&self, log: &Log, vocabulary: &Vocabulary) -> Result<serde_json::Map<String, Value>, Error> {
+        let mut record = self.record(log)?;
+        if let Some(families) = log.families(vocabulary)? {
+            let families = serde_json::to_value(families).map_err(|error| Error::request(error.to_string()))?;
+            record.insert(FAMILIES.to_owned(), families);
+        }
         Ok(record)
     }
 }

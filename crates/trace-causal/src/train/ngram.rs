@@ -52,7 +52,7 @@ fn train_part(
     let events: usize = sequences.iter().map(|sequence| sequence.events.len()).sum();
     let held_out: usize = trained.held_out.iter().map(|index| sequences[*index].events.len()).sum();
     super::network::warn_of_few(run, sequences.len(), events, trained.held_out.len(), held_out);
-    let mut record = run.record(log)?;
+    let mut record = run.record_of_types(log, vocabulary)?;
     record.insert("sequences".to_owned(), json!(sequences.len()));
     record.insert("events".to_owned(), json!(events));
     record.insert("held_out_sequences".to_owned(), json!(trained.held_out.len()));

@@ -53,6 +53,12 @@ pub struct LogArgs {
     /// Column of the event; several are joined with + [default: by the usual names]
     #[arg(long, value_name = "NAME", help_heading = "Log")]
     pub event_column: Vec<String>,
+    /// Column of the outcome: events are called step:outcome, and outcomes of one step are a family
+    #[arg(long, value_name = "NAME", help_heading = "Log")]
+    pub outcome_column: Option<String>,
+    /// What separates step and outcome in the names of events, such as ":"; the last one in a name counts
+    #[arg(long, value_name = "TEXT", conflicts_with = "outcome_column", help_heading = "Log")]
+    pub family_separator: Option<String>,
     /// Column of the time; several are joined with a space [default: by the usual names, if there is one]
     #[arg(long, value_name = "NAME", help_heading = "Log")]
     pub time_column: Vec<String>,
@@ -96,9 +102,11 @@ impl LogArgs {
                 case: self.case_column.clone(),
                 event: self.event_column.clone(),
                 time: self.time_column.clone(),
+                outcome: self.outcome_column.clone(),
                 single_case: self.single_case,
                 no_time: self.no_time,
             },
+            family_separator: self.family_separator.clone(),
             time_format: self.time_format.clone(),
             time_unit: self.time_unit.map(UnitFlag::unit),
             bad_rows: match self.bad_rows {

@@ -61,6 +61,7 @@ fn as_text(summary: &Summary) -> String {
         rows.push(("case column", or(&report.case_columns, "none: all rows are one case")));
         rows.push(("event column", or(&report.event_columns, "none")));
         rows.push(("time column", or(&report.time_columns, "none: by the order of rows")));
+        rows.extend(report.outcome_column.iter().map(|name| ("outcome column", name.clone())));
     }
     rows.push(("rows read", report.rows.to_string()));
     rows.push(("rows skipped", report.skipped.count.to_string()));
@@ -69,6 +70,9 @@ fn as_text(summary: &Summary) -> String {
     rows.push(("cases that ended", summary.ended_cases.to_string()));
     rows.push(("events", summary.events.to_string()));
     rows.push(("event types", summary.types.to_string()));
+    if let Some(steps) = summary.steps {
+        rows.push(("steps", format!("{}, {} of them with several outcomes", steps.steps, steps.steps_with_outcomes)));
+    }
     if let Some(lengths) = summary.lengths {
         let text = format!(
             "{} to {} events per case, median {}, mean {:.1}",

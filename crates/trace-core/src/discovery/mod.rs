@@ -17,6 +17,7 @@ mod proposal;
 pub mod reference;
 mod rows;
 mod sampled;
+pub mod sequential;
 mod settings;
 mod statistics;
 
@@ -37,9 +38,9 @@ pub use settings::{
 };
 
 use crate::evidence::{PairList, SequenceEvidence};
-use crate::graph::{Pair, Question, SampleGraph, Verdict};
+use crate::graph::{Pair, SampleGraph, Verdict};
 use crate::random::Streams;
-use crate::{DensityModel, Error, EventId, EventSequence, Knowledge, Lag, Position, Prior, Reading};
+use crate::{DensityModel, Error, EventId, EventSequence, Knowledge, Lag, Position, Prior, Question, Reading};
 
 /// Finds what caused what in one sequence, with one model.
 ///

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::proposal::{Draws, Replacements};
 use super::settings::{Divergence, History, Intervention};
 use super::{Discovery, Plan, Proposal, Run, sampled};
-use crate::graph::{Pair, Question, Verdict};
+use crate::graph::{Pair, Verdict};
 use crate::numerics::{EventScore, bernoulli_divergence, divergence};
-use crate::{Error, EventId, EventSequence, Lag, ModelError, Position, Prior};
+use crate::{Error, EventId, EventSequence, Lag, ModelError, Position, Prior, Question};
 
 /// One alternative of the cause and what it does.
 struct Sample {

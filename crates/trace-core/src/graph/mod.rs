@@ -11,5 +11,5 @@ pub use explanation::{Chain, Explanation};
 pub use population::{
     EvidenceBase, Opportunity, PairRecord, PopulationGraph, PopulationPair, PopulationRule, SequenceSums, TypePair,
 };
-pub use sample::{LEAST_EFFECTIVE, Pair, Question, SampleGraph, Verdict, hidden_cause_ratio};
+pub use sample::{LEAST_EFFECTIVE, Pair, SampleGraph, Verdict, hidden_cause_ratio};
 pub use summary::{SummaryEdge, SummaryGraph};

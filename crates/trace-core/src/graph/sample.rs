@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::discovery::LEAST_OVERLAP;
-use crate::{EventId, Lag, Position};
+use crate::{EventId, Lag, Position, Question};
 
 /// What is claimed of a pair, of positions or of types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,33 +32,6 @@ impl Verdict {
             Self::Untestable => "untestable",
             Self::Undecided => "undecided",
         }
-    }
-}
-
-/// What is asked of a pair.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Question {
-    /// Whether the effect's step happens, had another step stood at the cause.
-    #[default]
-    Whether,
-    /// How the effect's step turns out, had the cause's step turned out otherwise.
-    How,
-}
-
-impl Question {
-    /// The word for it, as in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Whether => "whether",
-            Self::How => "how",
-        }
-    }
-
-    /// Whether this is the plain question, the only one in logs without families.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-    pub const fn is_whether(&self) -> bool {
-        matches!(self, Self::Whether)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use trace_core::{Hint, OptionName};
 
-use super::hints::{CASE_COLUMN, DELIMITER, EVENT_COLUMN, SINGLE_CASE, TIME_COLUMN, WITHOUT_TIMES};
+use super::hints::{CASE_COLUMN, DELIMITER, EVENT_COLUMN, OUTCOME_COLUMN, SINGLE_CASE, TIME_COLUMN, WITHOUT_TIMES};
 use super::options::ColumnChoice;
 use crate::Error;
 
@@ -103,20 +103,30 @@ pub(super) struct Columns {
     pub(super) event: Vec<usize>,
     /// None: no times.
     pub(super) time: Vec<usize>,
+    /// None: events have no outcomes.
+    pub(super) outcome: Option<usize>,
 }
 
 impl Columns {
     /// Finds them among the names of a header; `line` is its line, where the file has lines.
     pub(super) fn find(file: &str, line: Option<u64>, header: &[String], choice: &ColumnChoice) -> Result<Self, Error> {
         let finder = Finder { file, line, header };
-        let case = if choice.single_case { Vec::new() } else { finder.role(Role::Case, &choice.case, &[])? };
-        let event = finder.role(Role::Event, &choice.event, &case)?;
+        let outcome = choice.outcome.as_deref().map(|name| finder.one(Role::Outcome, name)).transpose()?;
+        let mut taken: Vec<usize> = outcome.into_iter().collect();
+        let case = if choice.single_case { Vec::new() } else { finder.role(Role::Case, &choice.case, &taken)? };
+        taken.extend(&case);
+        let event = finder.role(Role::Event, &choice.event, &taken)?;
+        if let Some(column) = outcome.filter(|column| event.contains(column)) {
+            let reason = format!("names {:?}, which is the event's column already", super::shorten(&header[column]));
+            return Err(Error::option(file, OUTCOME_COLUMN, reason));
+        }
+        taken.extend(&event);
         let time = match (choice.no_time, choice.time.is_empty()) {
             (true, _) => Vec::new(),
             (false, false) => finder.named(Role::Time, &choice.time)?,
-            (false, true) => finder.usual(Role::Time, &[case.as_slice(), &event].concat())?.into_iter().collect(),
+            (false, true) => finder.usual(Role::Time, &taken)?.into_iter().collect(),
         };
-        Ok(Self { case, event, time })
+        Ok(Self { case, event, time, outcome })
     }
 
     /// Whether the header is that of a log, by the usual names.
@@ -127,7 +137,12 @@ impl Columns {
 
     /// One past the last column that is needed.
     pub(super) fn width(&self) -> usize {
-        self.case.iter().chain(&self.event).chain(&self.time).max().map_or(0, |last| last + 1)
+        self.all().max().map_or(0, |last| last + 1)
+    }
+
+    /// All that are needed.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        self.case.iter().chain(&self.event).chain(&self.time).chain(&self.outcome).copied()
     }
 }
 
@@ -137,6 +152,7 @@ enum Role {
     Case,
     Event,
     Time,
+    Outcome,
 }
 
 impl Role {
@@ -145,6 +161,7 @@ impl Role {
             Self::Case => "case",
             Self::Event => "event",
             Self::Time => "time",
+            Self::Outcome => "outcome",
         }
     }
 
@@ -153,6 +170,7 @@ impl Role {
             Self::Case => CASE,
             Self::Event => EVENT,
             Self::Time => TIME,
+            Self::Outcome => &[],
         }
     }
 
@@ -162,6 +180,7 @@ impl Role {
             Self::Case => CASE_COLUMN,
             Self::Event => EVENT_COLUMN,
             Self::Time => TIME_COLUMN,
+            Self::Outcome => OUTCOME_COLUMN,
         }
     }
 
@@ -170,7 +189,7 @@ impl Role {
         let named = Hint::new(self.option(), "names it");
         match self {
             Self::Case => vec![named, Hint::new(SINGLE_CASE, "reads all rows as one case")],
-            Self::Event => vec![named],
+            Self::Event | Self::Outcome => vec![named],
             Self::Time => vec![named, WITHOUT_TIMES],
         }
     }
@@ -267,7 +286,7 @@ mod tests {
     }
 
     fn columns(case: usize, event: usize, time: Option<usize>) -> Columns {
-        Columns { case: vec![case], event: vec![event], time: time.into_iter().collect() }
+        Columns { case: vec![case], event: vec![event], time: time.into_iter().collect(), outcome: None }
     }
 
     #[test]
@@ -312,6 +331,15 @@ mod tests {
             said.contains("the option event_column names \"y\", but there is no such column (columns found:"),
             "{said}"
         );
+        let outcome = |name: &str| ColumnChoice { outcome: Some(name.to_owned()), ..ColumnChoice::default() };
+        let found = find(&["case", "type", "event", "time"], &outcome("type")).unwrap();
+        assert_eq!((found.event[0], found.outcome, found.width()), (2, Some(1), 4));
+        assert_eq!(find(&["case", "name", "type"], &outcome("type")).unwrap().event, [1], "it is taken");
+        let said = find(&["case", "event"], &outcome("status")).unwrap_err();
+        assert!(said.contains("the option outcome_column names \"status\", but there is no such column"), "{said}");
+        let both = ColumnChoice { event: vec!["x".to_owned()], ..outcome("x") };
+        let said = find(&["case", "x"], &both).unwrap_err();
+        assert!(said.contains("outcome_column names \"x\", which is the event's column already"), "{said}");
         assert!(find(&["case", "x", "x"], &choice("x")).unwrap_err().contains("columns 2 and 3 are both called so"));
     }
 }

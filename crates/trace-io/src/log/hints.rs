@@ -10,6 +10,8 @@ pub(super) const NO_HEADER: OptionName = OptionName("no_header");
 pub(super) const CASE_COLUMN: OptionName = OptionName("case_column");
 pub(super) const EVENT_COLUMN: OptionName = OptionName("event_column");
 pub(super) const TIME_COLUMN: OptionName = OptionName("time_column");
+pub(super) const OUTCOME_COLUMN: OptionName = OptionName("outcome_column");
+pub(super) const FAMILY_SEPARATOR: OptionName = OptionName("family_separator");
 pub(super) const SINGLE_CASE: OptionName = OptionName("single_case");
 pub(super) const NO_TIME: OptionName = OptionName("no_time");
 pub(super) const TIME_FORMAT: OptionName = OptionName("time_format");
@@ -21,13 +23,15 @@ pub(super) const UNKNOWN: OptionName = OptionName("unknown");
 
 /// Every option that an error about a log can name. All are keys of [`LogOptions`](super::LogOptions) as data, except
 /// `unknown`, which is [`Unknown`](super::Unknown).
-pub const OPTIONS: [OptionName; 14] = [
+pub const OPTIONS: [OptionName; 16] = [
     FORMAT,
     DELIMITER,
     NO_HEADER,
     CASE_COLUMN,
     EVENT_COLUMN,
     TIME_COLUMN,
+    OUTCOME_COLUMN,
+    FAMILY_SEPARATOR,
     SINGLE_CASE,
     NO_TIME,
     TIME_FORMAT,

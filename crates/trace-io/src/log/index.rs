@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use trace_core::EventName;
 
-use super::names::Names;
+use super::names::{Names, Refused};
 use super::report::Report;
 use super::{RawSequence, SequenceReader};
 use crate::Error;
@@ -51,6 +51,15 @@ impl Rows {
     /// The number of an event type.
     pub(super) fn event(&mut self, name: &str) -> Result<u32, Error> {
         self.event_names.intern(name).ok_or_else(|| self.too_many("event types"))
+    }
+
+    /// The number of a step with its outcome; blank text is none.
+    pub(super) fn step(&mut self, step: &str, outcome: &str) -> Result<u32, Error> {
+        let outcome = Some(outcome).filter(|outcome| !outcome.trim().is_empty());
+        self.event_names.intern_step(step, outcome).map_err(|refused| match refused {
+            Refused::TooMany => self.too_many("event types"),
+            Refused::Ambiguous(reason) => Error::file(&self.file, reason),
+        })
     }
 
     fn too_many(&self, what: &str) -> Error {
@@ -153,6 +162,10 @@ pub(super) struct IndexPass<'i> {
 impl Index {
     pub(super) fn pass(&self) -> IndexPass<'_> {
         IndexPass { index: self, next: 0 }
+    }
+
+    pub(super) const fn event_names(&self) -> &Names {
+        &self.event_names
     }
 }
 

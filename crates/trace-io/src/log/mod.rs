@@ -11,6 +11,7 @@
 mod by_line;
 mod columns;
 mod csv;
+mod families;
 mod hints;
 mod index;
 mod jsonl;
@@ -30,14 +31,14 @@ mod xes;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use trace_core::{EventName, OptionName};
+use trace_core::{EventName, OptionName, Vocabulary};
 
 pub use self::hints::OPTIONS;
 pub use self::options::{BadRows, ColumnChoice, Format, LogOptions, Shaping, TimeUnit};
 pub use self::report::{Report, Shaped, SkippedRows};
 pub use self::sequences::{EventLog, Identified, Sequences, Unknown};
 pub use self::source::Compression;
-pub use self::summary::{Lengths, Summary};
+pub use self::summary::{Lengths, Steps, Summary};
 pub use self::time::show_time;
 
 use self::by_line::ByLine;
@@ -51,6 +52,9 @@ use crate::Error;
 
 /// What types are called that were too rare to keep apart.
 pub const RARE: &str = "(rare)";
+
+/// What joins a step and its outcome, where they are columns of their own.
+pub const OUTCOME_SIGN: char = ':';
 
 /// One sequence as a log has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,11 +189,15 @@ impl Log {
 
     /// Reads all of it and says what it holds.
     pub fn summarize(&self) -> Result<Summary, Error> {
-        let mut vocabulary = trace_core::Vocabulary::named();
+        let mut vocabulary = Vocabulary::named();
         let mut sequences = Sequences::new(self.pass()?, Unknown::Add);
         while sequences.next(&mut vocabulary)?.is_some() {}
-        let summary = sequences.summary();
+        let mut summary = sequences.summary();
         summary.check()?;
+        summary.steps = self.families(&vocabulary)?.map(|families| Steps {
+            steps: families.steps() as u64,
+            steps_with_outcomes: families.steps_with_outcomes() as u64,
+        });
         Ok(summary)
     }
 }
@@ -277,12 +285,13 @@ fn check_options(source: &Source, format: Format, options: &LogOptions) -> Resul
     let rows = matches!(format, Format::Csv | Format::Tsv);
     let columns = rows || format == Format::Parquet;
     let attributes = columns || format == Format::Xes;
-    let unfit: [(OptionName, bool); 9] = [
+    let unfit: [(OptionName, bool); 10] = [
         (hints::DELIMITER, options.delimiter.is_some() && !rows),
         (hints::NO_HEADER, options.no_header && !rows),
         (hints::CASE_COLUMN, !options.columns.case.is_empty() && !attributes),
         (hints::EVENT_COLUMN, !options.columns.event.is_empty() && !attributes),
         (hints::TIME_COLUMN, !options.columns.time.is_empty() && !attributes),
+        (hints::OUTCOME_COLUMN, options.columns.outcome.is_some() && !attributes),
         (hints::SINGLE_CASE, options.columns.single_case && !columns),
         (hints::NO_TIME, options.columns.no_time && format == Format::Text),
         (hints::TIME_FORMAT, options.time_format.is_some() && !attributes),
@@ -295,6 +304,19 @@ fn check_options(source: &Source, format: Format, options: &LogOptions) -> Resul
     let wrong = |option, reason: String| Err(Error::option(&source.name, option, reason));
     if let Some(byte) = options.delimiter.filter(|byte| !byte.is_ascii() || b"\"\n\r\0".contains(byte)) {
         return wrong(hints::DELIMITER, format!("is {:?}, which cannot separate fields", char::from(byte)));
+    }
+    match &options.family_separator {
+        Some(separator) if separator.is_empty() => {
+            return wrong(
+                hints::FAMILY_SEPARATOR,
+                "is empty; expected what stands between step and outcome".to_owned(),
+            );
+        }
+        Some(_) if options.columns.outcome.is_some() => {
+            let reason = format!("does not go with {}, which says what the outcomes are", hints::OUTCOME_COLUMN);
+            return wrong(hints::FAMILY_SEPARATOR, reason);
+        }
+        _ => {}
     }
     if let Some(gap) = options.shaping.gap.filter(|gap| gap.is_nan() || *gap < 0.0) {
         return wrong(hints::GAP, format!("is {gap}; expected seconds, 0 or more"));

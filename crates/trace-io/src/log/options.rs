@@ -90,6 +90,9 @@ pub struct ColumnChoice {
     /// Of the time; several are joined with a space.
     #[serde(rename = "time_column")]
     pub time: Vec<String>,
+    /// Of the outcome, which is joined to the event with [`OUTCOME_SIGN`](super::OUTCOME_SIGN); the event is then the step.
+    #[serde(rename = "outcome_column")]
+    pub outcome: Option<String>,
     /// All rows are one case.
     pub single_case: bool,
     /// The order of rows is the only time there is.
@@ -99,7 +102,8 @@ pub struct ColumnChoice {
 impl ColumnChoice {
     /// Whether anything is chosen, which only a format with columns can have.
     pub fn any(&self) -> bool {
-        self.single_case || self.no_time || !(self.case.is_empty() && self.event.is_empty() && self.time.is_empty())
+        let named = !(self.case.is_empty() && self.event.is_empty() && self.time.is_empty());
+        self.single_case || self.no_time || named || self.outcome.is_some()
     }
 }
 
@@ -139,6 +143,8 @@ pub struct LogOptions {
     /// Which columns mean what.
     #[serde(flatten)]
     pub columns: ColumnChoice,
+    /// What separates the step and the outcome in the names of events: the last one in a name counts.
+    pub family_separator: Option<String>,
     /// How times are written, in the notation of `strftime`, if not in a common way.
     pub time_format: Option<String>,
     /// The unit of times that are numbers; they stay as they are without it.

@@ -81,8 +81,7 @@ fn open(
     let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| damaged(name, &error))?;
     let header: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
     let columns = Columns::find(name, None, &header, &options.columns)?;
-    let wanted = columns.case.iter().chain(&columns.event).chain(&columns.time).copied();
-    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
+    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.all());
     let batches = builder.with_projection(mask).with_batch_size(BATCH).build();
     Ok((header, columns, batches.map_err(|error| damaged(name, &error))?))
 }
@@ -110,18 +109,24 @@ impl Reading<'_> {
         let arrays = |columns: &[usize]| columns.iter().map(array).collect::<Result<Vec<_>, _>>();
         let (cases, events, times) =
             (arrays(&self.columns.case)?, arrays(&self.columns.event)?, arrays(&self.columns.time)?);
+        let outcomes = self.columns.outcome.as_ref().map(array).transpose()?;
         let (mut case, mut event, mut time) = (String::new(), String::new(), String::new());
+        let mut outcome = String::new();
         for at in 0..batch.num_rows() {
             self.row += 1;
             report.rows += 1;
-            let outcome = cells(&cases, at, &mut case).and_then(|()| {
+            let seconds = cells(&cases, at, &mut case).and_then(|()| {
                 cells(&events, at, &mut event)?;
+                if let Some((column, array)) = outcomes {
+                    outcome.clear();
+                    text(array, at, &mut outcome).map_err(|fault| BadCell(column, fault))?;
+                }
                 self.time(&times, at, &mut time)
             });
-            match outcome {
+            match seconds {
                 Ok(seconds) => {
                     let case = rows.case(if cases.is_empty() { SINGLE_CASE } else { &case }, self.row)?;
-                    let event = rows.event(&event)?;
+                    let event = if outcomes.is_some() { rows.step(&event, &outcome)? } else { rows.event(&event)? };
                     rows.extend([case].into_iter(), [event].into_iter(), seconds.as_slice());
                 }
                 Err(BadCell(column, fault)) => {

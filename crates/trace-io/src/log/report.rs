@@ -60,6 +60,9 @@ pub struct Report {
     pub event_columns: Vec<String>,
     /// Those used for the time; none if there were no times.
     pub time_columns: Vec<String>,
+    /// The one used for the outcome, where events have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome_column: Option<String>,
     /// Whether times are dates, as seconds since 1970.
     pub dated: bool,
     /// Rows, lines or events read, also those left out.
@@ -83,6 +86,7 @@ impl Report {
             case_columns: Vec::new(),
             event_columns: Vec::new(),
             time_columns: Vec::new(),
+            outcome_column: None,
             dated: false,
             rows: 0,
             skipped: SkippedRows::default(),
@@ -96,5 +100,6 @@ impl Report {
         self.case_columns = names(&columns.case);
         self.event_columns = names(&columns.event);
         self.time_columns = names(&columns.time);
+        self.outcome_column = columns.outcome.and_then(|column| header.get(column).cloned());
     }
 }

@@ -59,6 +59,18 @@ pub struct Summary {
     pub frequent: Vec<(EventName, u64)>,
     /// Types that the model does not know and takes as rare, and their events.
     pub taken_as_rare: (u64, u64),
+    /// Its steps, where its events are steps with outcomes.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Steps>,
+}
+
+/// How many steps a log has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Steps {
+    /// All of them.
+    pub steps: u64,
+    /// Those with at least two outcomes.
+    pub steps_with_outcomes: u64,
 }
 
 impl Summary {
@@ -169,6 +181,7 @@ impl Tally {
             dates: dates.and_then(|(first, last)| Some((show_time(first)?, show_time(last)?))),
             frequent: frequent.iter().take(FREQUENT).map(|(number, count)| (names(*number), *count)).collect(),
             taken_as_rare: (self.folded.len() as u64, folded),
+            steps: None,
         }
     }
 }

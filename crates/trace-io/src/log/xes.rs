@@ -10,9 +10,9 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 use trace_core::{EventName, Hint};
 
-use super::hints::{CASE_COLUMN, EVENT_COLUMN, Fault, SKIP_ROWS, TIME_COLUMN, WITHOUT_TIMES};
+use super::hints::{CASE_COLUMN, EVENT_COLUMN, Fault, OUTCOME_COLUMN, SKIP_ROWS, TIME_COLUMN, WITHOUT_TIMES};
 use super::index::sort;
-use super::names::Names;
+use super::names::{Names, Refused};
 use super::options::{BadRows, Format, LogOptions};
 use super::report::Report;
 use super::source::{Compression, Source, broken};
@@ -38,6 +38,8 @@ pub(super) struct Xes {
     traces: u64,
     trace: Option<Trace>,
     event: Option<Element>,
+    /// Whether any event had an outcome.
+    outcomes: bool,
     done: bool,
 }
 
@@ -47,6 +49,7 @@ struct Keys {
     case_named: bool,
     event: Vec<String>,
     time: Option<String>,
+    outcome: Option<String>,
 }
 
 /// Attributes found so far.
@@ -54,6 +57,7 @@ struct Element {
     line: u64,
     names: Vec<Option<String>>,
     time: Option<String>,
+    outcome: Option<String>,
 }
 
 struct Trace {
@@ -64,7 +68,7 @@ struct Trace {
 
 impl Element {
     fn new(line: u64, keys: usize) -> Self {
-        Self { line, names: vec![None; keys], time: None }
+        Self { line, names: vec![None; keys], time: None, outcome: None }
     }
 
     /// The wanted values joined, if all are there.
@@ -87,11 +91,13 @@ impl Xes {
             case_named: !choice.case.is_empty(),
             event: or(&choice.event, "concept:name"),
             time: or(&choice.time, "time:timestamp").into_iter().next().filter(|_| !choice.no_time),
+            outcome: choice.outcome.clone(),
         };
         let mut report = Report::new(Format::Xes, source.compression);
         report.case_columns.clone_from(&keys.case);
         report.event_columns.clone_from(&keys.event);
         report.time_columns.extend(keys.time.clone());
+        report.outcome_column.clone_from(&keys.outcome);
         report.dated = keys.time.is_some();
         let (name, compression) = (source.name.clone(), source.compression);
         let place = Place { inner: source.into_text()?, line: 1, column: 1, taken: 0 };
@@ -108,6 +114,7 @@ impl Xes {
             traces: 0,
             trace: None,
             event: None,
+            outcomes: false,
             done: false,
         })
     }
@@ -174,6 +181,7 @@ impl Xes {
         let (Some(key), Some(value)) = (key, value) else { return Ok(()) };
         let in_event = self.event.is_some();
         let wanted = if in_event { &self.keys.event } else { &self.keys.case };
+        let is_outcome = in_event && self.keys.outcome.as_ref() == Some(&key);
         let is_time = in_event && self.keys.time.as_ref() == Some(&key);
         let places: Vec<usize> = (0..wanted.len()).filter(|index| wanted[*index] == key).collect();
         let target = match (&mut self.event, &mut self.trace) {
@@ -183,6 +191,9 @@ impl Xes {
         };
         for place in places {
             target.names[place] = Some(value.clone());
+        }
+        if is_outcome {
+            target.outcome = Some(value.clone());
         }
         if is_time {
             target.time = Some(value);
@@ -231,7 +242,17 @@ impl Xes {
             let reason = format!("an event with {this} time, but the one before it in its trace {before}");
             return Err(Fault::new(reason).hint(WITHOUT_TIMES));
         }
-        let number = self.names.intern(&name).ok_or_else(|| Fault::new("more than 4 billion event types"))?;
+        let outcome = event.outcome.as_deref().filter(|outcome| !outcome.trim().is_empty());
+        self.outcomes |= event.outcome.is_some();
+        let number = if self.keys.outcome.is_some() {
+            self.names.intern_step(&name, outcome)
+        } else {
+            self.names.intern(&name).ok_or(Refused::TooMany)
+        };
+        let number = number.map_err(|refused| match refused {
+            Refused::TooMany => Fault::new("more than 4 billion event types"),
+            Refused::Ambiguous(reason) => Fault::new(reason),
+        })?;
         trace.events.push(number);
         trace.times.extend(time);
         Ok(())
@@ -298,6 +319,10 @@ impl Xes {
                     return Err(self.fault("the file is cut off; expected </log>"));
                 }
                 Event::Eof => {
+                    if let Some(key) = self.keys.outcome.as_ref().filter(|_| !self.outcomes && self.report.rows > 0) {
+                        let reason = format!("names {:?}, but no event has such an attribute", shorten(key));
+                        return Err(Error::option(&self.name, OUTCOME_COLUMN, reason));
+                    }
                     self.done = true;
                     return Ok(None);
                 }

@@ -31,7 +31,8 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use self::estimate::{Estimate, decide, edges_found, kept_share, mean_log_ratio, opportunities};
-use super::{PairRecord, PopulationGraph, PopulationRule, Question, TypePair};
+use super::{PairRecord, PopulationGraph, PopulationRule, TypePair};
+use crate::Question;
 
 /// What a comparison holds to.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -26,8 +26,8 @@ use serde::{Deserialize, Serialize};
 pub use pair::PopulationPair;
 pub use record::{Opportunity, PairRecord, SequenceSums, TypePair};
 
-use super::{Question, SampleGraph};
-use crate::EventId;
+use super::SampleGraph;
+use crate::{EventId, Question};
 use crate::evidence::{EvidenceRule, LEAST_SEQUENCES, PairEvidence, PairList, SequenceEvidence, TestedPair, decide};
 use crate::numerics::Moments;
 

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{PairRecord, PopulationRule, SequenceSums, TypePair};
 use crate::evidence::{LEAST_SEQUENCES, PairEvidence, TestedPair};
-use crate::graph::{Question, Verdict, hidden_cause_ratio};
+use crate::graph::{Verdict, hidden_cause_ratio};
 use crate::numerics::Moments;
-use crate::{EventId, Lag};
+use crate::{EventId, Lag, Question};
 
 /// One type pair of a population graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Lag;
 use crate::evidence::PairEvidence;
-use crate::graph::{Pair, Question};
+use crate::graph::Pair;
 use crate::numerics::Moments;
+use crate::{Lag, Question};
 
 /// Two types and what is asked of them: cause, effect, question.
 pub type TypePair<K> = (K, K, Question);

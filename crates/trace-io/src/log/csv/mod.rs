@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use self::chunks::{Chunk, Chunks};
 use self::records::{next_record, whole_records};
-use self::rows::{Parsed, Plan, Worker};
+use self::rows::{JOINT, Parsed, Plan, Worker};
 use super::columns::Columns;
 use super::index::{Index, Rows};
 use super::options::{Format, LogOptions};
@@ -266,7 +266,10 @@ impl Merger {
             cases.push(self.rows.case(&name, line)?);
         }
         for name in parsed.new_events {
-            events.push(self.rows.event(&name)?);
+            events.push(match name.split_once(JOINT) {
+                Some((step, outcome)) => self.rows.step(step, outcome)?,
+                None => self.rows.event(&name)?,
+            });
         }
         self.rows.extend(
             parsed.cases.iter().map(|case| cases[*case as usize]),

@@ -12,6 +12,9 @@ use crate::log::options::BadRows;
 use crate::log::report::SHOWN_REASONS;
 use crate::log::time::{TimeStyle, empty_time, quoted};
 
+/// What stands between step and outcome until both are told apart: no name has it.
+pub(super) const JOINT: char = '\0';
+
 /// How every row of a file is to be read.
 pub(super) struct Plan {
     pub(super) delimiter: u8,
@@ -117,6 +120,12 @@ impl Worker {
             columns => joined(columns, fields, bytes, b'+'),
         };
         row.event = joined(&plan.columns.event, fields, bytes, b'+');
+        if let Some(column) = plan.columns.outcome {
+            match with_outcome(plan, &row.event, fields[column].value(bytes, &mut self.scratch), column) {
+                Ok(event) => row.event = Cow::Owned(event),
+                Err(fault) => row.fault = Some(fault),
+            }
+        }
         if let Some(style) = &plan.style {
             let text = match plan.columns.time.as_slice() {
                 [column] => fields[*column].value(bytes, &mut self.scratch),
@@ -131,7 +140,7 @@ impl Worker {
             };
             match time {
                 Ok(time) => row.time = Some(time),
-                Err(fault) => row.fault = Some(in_cell(plan, plan.columns.time[0], fault)),
+                Err(fault) => row.fault = row.fault.or_else(|| Some(in_cell(plan, plan.columns.time[0], fault))),
             }
         }
         row
@@ -170,7 +179,10 @@ impl Worker {
             Some(_) => Ok(String::new()),
             None => name(text).map_err(|fault| in_cell(plan, columns.first().copied().unwrap_or(0), fault)),
         };
-        let new_event = check(&plan.columns.event, event, &row.event)?;
+        let new_event = match plan.columns.outcome {
+            Some(outcome) => step_name(plan, event, &row.event, outcome)?,
+            None => check(&plan.columns.event, event, &row.event)?,
+        };
         let new_case = check(&plan.columns.case, case, &row.case)?;
         let event = event.unwrap_or_else(|| {
             parsed.new_events.push(new_event);
@@ -209,13 +221,45 @@ fn joined<'b>(columns: &[usize], fields: &[Field], bytes: &'b [u8], sign: u8) ->
     Cow::Owned(text)
 }
 
+/// A step and its outcome, with the joint between them also where the outcome is blank.
+fn with_outcome(plan: &Plan, step: &[u8], outcome: &[u8], column: usize) -> Result<Vec<u8>, Fault> {
+    let event = plan.columns.event.first().copied().unwrap_or(0);
+    for (text, column) in [(step, event), (outcome, column)] {
+        if let Some(at) = memchr::memchr(JOINT as u8, text) {
+            return Err(in_cell(plan, column, holds_nul(at)));
+        }
+    }
+    let outcome = if outcome.trim_ascii().is_empty() { &[] } else { outcome };
+    Ok([step, &[JOINT as u8], outcome].concat())
+}
+
+/// The text of a new step with its outcome, which may be missing.
+fn step_name(plan: &Plan, known: Option<u32>, text: &[u8], outcome: usize) -> Result<String, Fault> {
+    if known.is_some() {
+        return Ok(String::new());
+    }
+    let (step, after) = text.split_at(memchr::memchr(JOINT as u8, text).unwrap_or(text.len()));
+    let event = plan.columns.event.first().copied().unwrap_or(0);
+    let mut whole = name(step).map_err(|fault| in_cell(plan, event, fault))?;
+    whole.push(JOINT);
+    match after.get(1..) {
+        None | Some([]) => {}
+        Some(after) => whole += &name(after).map_err(|fault| in_cell(plan, outcome, fault))?,
+    }
+    Ok(whole)
+}
+
+fn holds_nul(at: usize) -> Fault {
+    Fault::new(format!("holds a NUL byte, at byte {}; expected text", at + 1))
+}
+
 /// A name must be text.
 fn name(text: &[u8]) -> Result<String, Fault> {
     if text.trim_ascii().is_empty() {
         return Err(Fault::new("is empty; expected a name"));
     }
     if let Some(at) = memchr::memchr(0, text) {
-        return Err(Fault::new(format!("holds a NUL byte, at byte {}; expected text", at + 1)));
+        return Err(holds_nul(at));
     }
     String::from_utf8(text.to_vec()).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
