@@ -68,7 +68,7 @@ pub mod table;
 mod train;
 
 pub use compare::{CompareOptions, compare};
-pub use discover::{Discover, DiscoverOptions, Found, Results};
+pub use discover::{Discover, DiscoverOptions, Found, Results, Shard};
 pub use error::{Error, ErrorKind, Kept};
 pub use evaluate::{EvaluateOptions, Evaluated, Scored, ScoredPopulation, evaluate};
 pub use explain::{DEFAULT_CHAINS, Explain, Explained, Prediction};
@@ -80,14 +80,16 @@ pub use progress::{Cancel, Control, Note, Progress, Task, Update};
 pub use report::report;
 pub use simulate::{FleetOptions, LogFormat, ScmOptions, Simulation, TruthKind, simulate_fleet, simulate_scm};
 pub use trace_core::Error as MethodError;
+pub use trace_core::evidence::EvidenceRule;
 pub use trace_core::{
     Chain, Change, DensityModel, Difference, Divergence, EventId, EventName, EventSequence, Explanation, Families,
     Hint, History, Intervention, Lag, Memory, ModelError, OptionName, Pair, PairComparison, Particles, PopulationPair,
-    Position, Proposal, Question, SampleGraph, Settings, StepId, Threshold, Vocabulary, evaluation, theory,
+    Position, Proposal, Question, SampleGraph, Settings, StepId, Threshold, Verdict, Vocabulary, evaluation,
+    hidden_cause_ratio, theory,
 };
 pub use trace_io::comparison::ComparisonFile;
 pub use trace_io::log::{BadRows, ColumnChoice, Format, LogOptions, RARE, Shaping, Summary, TimeUnit, Unknown};
-pub use trace_io::population::Population;
+pub use trace_io::population::{DecidedBy, Decision, Population, VerdictCounts};
 pub use trace_io::result::{ResultLine, ResultOptions, ResultReader, RunSettings};
 pub use trace_kernels::matmul::allow_tile_unit;
 pub use trace_models::Error as ModelsError;

@@ -11,12 +11,14 @@ use trace_io::population::{Population, add_result, is_population};
 use trace_io::result::{ResultModel, ResultReader, RunSettings};
 
 use crate::Error;
+use crate::export::check_rule;
 use crate::progress::{Control, Note};
 
 /// Merges result files that hold all pairs, and population files, into one population graph, decided by a rule. What was
 /// made with other settings or another model is refused. Evidence is kept where all of it is on the same pairs of types,
 /// as that of shards of one log is.
 pub fn merge(files: &[PathBuf], rule: &EvidenceRule, control: &Control<'_>) -> Result<Population, Error> {
+    check_rule(rule)?;
     let mut merged = Merged::default();
     let mut paths = BTreeSet::new();
     for path in files {

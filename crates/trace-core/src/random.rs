@@ -4,7 +4,7 @@
 //! where. Nothing is shared between candidates, so that results are the same bits for any number of threads, any
 //! subset of sequences and any point of interruption.
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// What a stream's numbers are used for. The discriminants are part of the reproducibility promise.
@@ -29,6 +29,8 @@ pub enum Purpose {
     Shuffle = 8,
     /// What a masked model is asked about in training.
     Mask = 9,
+    /// Which sequences of a large log are looked at.
+    Sample = 10,
 }
 
 /// Keys that all streams of one sequence share.
@@ -58,12 +60,15 @@ impl Streams {
         key[24..28].copy_from_slice(&particle.to_le_bytes());
         ChaCha8Rng::from_seed(key)
     }
+
+    /// One number that belongs to the sequence.
+    pub fn number(&self, purpose: Purpose) -> u64 {
+        self.stream(purpose, 0, 0).next_u64()
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use rand::Rng;
-
     use super::*;
 
     #[test]

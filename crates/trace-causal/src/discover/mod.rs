@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use trace_core::evidence::{EvidenceRule, PairList, PairScope};
-use trace_core::random::Streams;
+use trace_core::random::{Purpose, Streams};
 use trace_core::{
     Discovery, Divergence, EventSequence, History, Intervention, Knowledge, Memory, Particles, Plan, Proposal,
     Settings, Threshold,
@@ -24,6 +24,7 @@ pub use self::found::{Found, Results};
 use self::pipeline::{Ended, Job, Outcome, Sink, State};
 use self::resume::Resumed;
 use crate::error::Kept;
+use crate::export::check_rule;
 use crate::knowledge::KnowledgeFile;
 use crate::progress::{Cancel, Control, Note, Progress, Task, Update};
 use crate::{Error, Log, Model};
@@ -48,6 +49,50 @@ pub struct DiscoverOptions {
     /// Only this many sequences, chosen at random: a first look at a large log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<usize>,
+    /// Only this part of the sequences, for runs on many machines whose populations are merged afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+}
+
+/// One of several parts of a log: every `of`-th sequence, from the `number`-th on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    /// Which part, counted from 1.
+    pub number: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl Shard {
+    fn take(self, log: &mut EventLog) -> Result<(), Error> {
+        let Self { number, of } = self;
+        if number == 0 || number > of {
+            return Err(Error::option("shard", format!("{number}/{of} is no part; expected 1/{of} to {of}/{of}")));
+        }
+        let mut index = 0;
+        log.retain(|_| {
+            index += 1;
+            (index - 1) % of == number - 1
+        });
+        if log.sequences.is_empty() {
+            return Err(Error::option("shard", format!("{number}/{of} is empty: the log has fewer sequences to test")));
+        }
+        Ok(())
+    }
+}
+
+/// Leaves this many sequences, chosen by their ids and the seed alone.
+fn take_sample(log: &mut EventLog, count: usize, seed: u64) -> Result<(), Error> {
+    if count == 0 {
+        return Err(Error::option("sample", "0 leaves nothing to test; expected 1 or more"));
+    }
+    let draw = |id: &str| Streams::new(seed, id).number(Purpose::Sample);
+    let mut draws: Vec<u64> = log.sequences.iter().map(|sequence| draw(&sequence.id)).collect();
+    draws.sort_unstable();
+    if let Some(first_left_out) = draws.get(count).copied() {
+        log.retain(|sequence| draw(&sequence.id) < first_left_out);
+    }
+    Ok(())
 }
 
 /// Finds what caused what in every sequence of a log.
@@ -139,6 +184,41 @@ impl<'d> Discover<'d> {
         self
     }
 
+    /// Whether the end of a case is an effect to be explained.
+    #[must_use]
+    pub const fn end(mut self, end: bool) -> Self {
+        self.options.settings.end = end;
+        self
+    }
+
+    /// The expected share of kept pairs of the population graph that are false, at most.
+    #[must_use]
+    pub const fn fdr(mut self, fdr: f64) -> Self {
+        self.options.decision.fdr = fdr;
+        self
+    }
+
+    /// The ratio that kept pairs of the population graph must exceed.
+    #[must_use]
+    pub const fn least_ratio(mut self, ratio: f64) -> Self {
+        self.options.decision.least_ratio = ratio;
+        self
+    }
+
+    /// Only this many sequences, chosen at random.
+    #[must_use]
+    pub const fn sample(mut self, sequences: usize) -> Self {
+        self.options.sample = Some(sequences);
+        self
+    }
+
+    /// Only one part of the sequences.
+    #[must_use]
+    pub const fn shard(mut self, number: usize, of: usize) -> Self {
+        self.options.shard = Some(Shard { number, of });
+        self
+    }
+
     /// The seed of all random draws.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
@@ -203,13 +283,21 @@ impl<'d> Discover<'d> {
         let plan = discovery.plan()?;
         let knowledge = self.knowledge.as_deref().map(|path| KnowledgeFile::read(path, self.model)).transpose()?;
         let mut events = log.read_for(self.model, self.options.unknown, &self.control)?;
+        check_rule(&self.options.decision)?;
         let short = choose(&mut events, &self.options.cases, &plan, density.max_length())?;
+        if let Some(count) = self.options.sample {
+            take_sample(&mut events, count, plan.seed)?;
+        }
         let longest = events.sequences.iter().map(|sequence| sequence.events.len()).max().unwrap_or(0);
         density.check_ram(longest).map_err(|error| Error::option("ram_limit", error.to_string()))?;
         let known = knowledge.as_ref().map(|file| &file.knowledge);
         // In memory the population is always there.
         let merges = population.is_some() || out.is_none();
         let list = self.pair_list(&events, &plan, known).filter(|_| merges);
+        if let Some(shard) = self.options.shard {
+            // After the pairs were counted: all shards gather evidence for the same ones.
+            shard.take(&mut events)?;
+        }
         let job = Job {
             discovery: known.map_or(discovery, |known| discovery.knowledge(known)),
             log: &events,

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trace_causal::{
-    DEFAULT_CHAINS, Divergence, History, Intervention, Memory, Particles, Proposal, Settings, Threshold, Unknown,
+    DEFAULT_CHAINS, Divergence, EvidenceRule, History, Intervention, Memory, Particles, Proposal, Settings, Shard,
+    Threshold, Unknown,
 };
 
 use super::LogArgs;
-use super::parse::{Bytes, parse_bytes, parse_memory, parse_particles, parse_threshold};
+use super::parse::{Bytes, parse_bytes, parse_memory, parse_particles, parse_shard, parse_threshold};
 
 /// The flags of `trace discover`.
 #[derive(Debug, Args)]
@@ -45,6 +46,18 @@ pub struct DiscoverArgs {
     /// Also merge all tested pairs into this population graph
     #[arg(long, value_name = "FILE")]
     pub population: Option<PathBuf>,
+    /// Expected share of kept pairs of the population graph that are false, at most
+    #[arg(long, default_value_t = EvidenceRule::default().fdr, value_name = "SHARE", allow_negative_numbers = true)]
+    pub fdr: f64,
+    /// The ratio of probabilities that a kept pair of the population graph must exceed
+    #[arg(long, default_value_t = EvidenceRule::default().least_ratio, value_name = "RATIO", allow_negative_numbers = true)]
+    pub least_ratio: f64,
+    /// Only this many sequences, chosen at random: a first look at a large log
+    #[arg(long, value_name = "N")]
+    pub sample: Option<usize>,
+    /// Only one part of the sequences, such as 3/64; `trace aggregate` merges the population graphs of all parts
+    #[arg(long, value_name = "K/N", value_parser = parse_shard)]
+    pub shard: Option<Shard>,
     /// What to do with events the model does not know
     #[arg(long, value_enum, default_value_t = UnknownEvents::Error)]
     pub unknown: UnknownEvents,
@@ -105,6 +118,9 @@ pub struct MethodArgs {
     /// What a strength must exceed: nats, scaling-law or bound [default: 0.05; scaling-law for the staircase]
     #[arg(long, value_name = "X|RULE", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<Threshold>,
+    /// Also ask what led to the end of a case
+    #[arg(long)]
+    pub end: bool,
     /// Seed of all random draws
     #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
     pub seed: u64,
@@ -122,6 +138,7 @@ impl MethodArgs {
                 ProposalFlag::Uniform => Proposal::Uniform,
                 ProposalFlag::Unigram => Proposal::Unigram,
                 ProposalFlag::Model => Proposal::Model,
+                ProposalFlag::Plausible => Proposal::Plausible,
             }),
             divergence: match self.divergence {
                 DivergenceFlag::Event => Divergence::Event,
@@ -135,6 +152,7 @@ impl MethodArgs {
             memory: self.memory,
             context: self.context,
             threshold: self.threshold,
+            end: self.end,
             seed: self.seed,
         }
     }
@@ -158,6 +176,8 @@ pub enum ProposalFlag {
     Unigram,
     /// The model's own prediction
     Model,
+    /// What else could have stood there, given the past and the events between
+    Plausible,
 }
 
 /// What is compared.

@@ -1,6 +1,6 @@
 //! Values of flags that are numbers or words.
 
-use trace_causal::{Memory, Order, Particles, Threshold};
+use trace_causal::{Memory, Order, Particles, Shard, Threshold};
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,14 @@ pub fn parse_draws(text: &str) -> Result<Particles, String> {
 
 pub fn parse_memory(text: &str) -> Result<Memory, String> {
     if text == "all" { Ok(Memory::All) } else { parse_count(text, "all").map(Memory::Lags) }
+}
+
+pub fn parse_shard(text: &str) -> Result<Shard, String> {
+    let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
+    match parts {
+        Some((number, of)) => Ok(Shard { number, of }),
+        None => Err("expected a part such as 3/64".to_owned()),
+    }
 }
 
 pub fn parse_order(text: &str) -> Result<Order, String> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use trace_causal::{ExportFormat, GraphKind};
+use trace_causal::{EvidenceRule, ExportFormat, GraphKind};
 
 /// The flags of `trace aggregate`.
 #[derive(Debug, Args)]
@@ -17,6 +17,12 @@ pub struct AggregateArgs {
     /// Population file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Expected share of kept pairs that are false, at most
+    #[arg(long, default_value_t = EvidenceRule::default().fdr, value_name = "SHARE", allow_negative_numbers = true)]
+    pub fdr: f64,
+    /// The ratio of probabilities that a kept pair must exceed
+    #[arg(long, default_value_t = EvidenceRule::default().least_ratio, value_name = "RATIO", allow_negative_numbers = true)]
+    pub least_ratio: f64,
 }
 
 /// The flags of `trace compare`.
@@ -87,6 +93,12 @@ pub struct ExportArgs {
     /// Decide anew by this threshold, in nats; needs results made with --all-pairs
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub threshold: Option<f64>,
+    /// Decide over a population graph anew: expected share of kept pairs that are false, at most
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub fdr: Option<f64>,
+    /// Decide over a population graph anew: the ratio of probabilities that a kept pair must exceed
+    #[arg(long, value_name = "RATIO", allow_negative_numbers = true)]
+    pub least_ratio: Option<f64>,
     /// Only these sequences; may be given several times
     #[arg(long = "case", value_name = "ID")]
     pub cases: Vec<String>,

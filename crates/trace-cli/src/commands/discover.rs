@@ -1,6 +1,6 @@
 //! `trace discover` and `trace explain`.
 
-use trace_causal::{Discover, DiscoverOptions, Explain, Found, Log, Model, ResultOptions};
+use trace_causal::{Discover, DiscoverOptions, EvidenceRule, Explain, Found, Log, Model, ResultOptions};
 
 use crate::cli::{DiscoverArgs, ExplainArgs};
 use crate::failure::Failure;
@@ -22,6 +22,9 @@ pub fn run(args: &DiscoverArgs, quiet: bool) -> Result<(), Failure> {
         result: ResultOptions { all_pairs: args.all_pairs, self_loops: args.self_loops },
         cases: args.cases.clone(),
         unknown: args.unknown.unknown(),
+        decision: EvidenceRule { fdr: args.fdr, least_ratio: args.least_ratio, ..EvidenceRule::default() },
+        sample: args.sample,
+        shard: args.shard,
     };
     let mut discover = Discover::with_options(&model, options).to_file(&args.out).resume(args.resume);
     if let Some(path) = &args.knowledge {

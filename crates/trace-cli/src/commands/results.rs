@@ -1,6 +1,6 @@
 //! `trace aggregate`, `trace export` and `trace report`.
 
-use trace_causal::{Control, ExportOptions, Output, ReportOptions};
+use trace_causal::{Control, EvidenceRule, ExportOptions, Output, ReportOptions};
 
 use crate::cli::{AggregateArgs, ExportArgs, GraphFlag, ReportArgs};
 use crate::failure::Failure;
@@ -13,7 +13,8 @@ pub fn aggregate(args: &AggregateArgs, quiet: bool) -> Result<(), Failure> {
     }
     trace_io::output::check_writable(&args.out)?;
     let terminal = Terminal::new(quiet);
-    let population = trace_causal::merge(&args.files, &Control::new().progress(&terminal))?;
+    let rule = EvidenceRule { fdr: args.fdr, least_ratio: args.least_ratio, ..EvidenceRule::default() };
+    let population = trace_causal::merge(&args.files, &rule, &Control::new().progress(&terminal))?;
     population.write(&args.out)?;
     say(
         quiet,
@@ -32,6 +33,8 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     let options = ExportOptions {
         graph: args.graph.map(GraphFlag::kind),
         threshold: args.threshold,
+        fdr: args.fdr,
+        least_ratio: args.least_ratio,
         cases: args.cases.clone(),
         scale: args.scale,
         ..ExportOptions::new(args.to.format())

@@ -26,8 +26,10 @@ pub struct EvidenceRule {
     /// The ratio that a kept pair must exceed.
     pub least_ratio: f64,
     /// From this variance of the null on, the variance between sequences is used.
+    #[serde(skip)]
     pub least_variance: f64,
     /// From this many tested pairs on, the bulk's own spread is used.
+    #[serde(skip)]
     pub least_pairs: usize,
 }
 

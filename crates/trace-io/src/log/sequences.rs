@@ -172,7 +172,7 @@ impl EventLog {
     }
 
     /// Keeps the sequences for which `keep` says so.
-    pub fn retain(&mut self, keep: impl Fn(&EventSequence) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(&EventSequence) -> bool) {
         let flags: Vec<bool> = self.sequences.iter().map(keep).collect();
         let mut at = flags.iter();
         self.sequences.retain(|_| at.next() == Some(&true));

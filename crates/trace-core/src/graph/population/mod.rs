@@ -27,9 +27,9 @@ pub use pair::PopulationPair;
 pub use record::{Opportunity, PairRecord, SequenceSums, TypePair};
 
 use super::SampleGraph;
-use crate::{EventId, Question};
 use crate::evidence::{EvidenceRule, LEAST_SEQUENCES, PairEvidence, PairList, SequenceEvidence, TestedPair, decide};
 use crate::numerics::Moments;
+use crate::{EventId, Question};
 
 /// The constants of the population rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
