@@ -112,7 +112,7 @@ impl Scored {
         }
         // The truth counts as the log does; what touches an event that was left out cannot be scored.
         let mut true_pairs: FxHashSet<(Position, Position)> = FxHashSet::default();
-        for edge in &truth.edges {
+        for edge in truth.edges.iter().filter(|edge| edge.question != Some(Question::How)) {
             match (line.position_of(edge.cause.0), line.position_of(edge.effect.0)) {
                 (Some(cause), Some(effect)) => _ = true_pairs.insert((cause, effect)),
                 _ => self.outside += 1,

@@ -51,6 +51,7 @@ pub mod numerics;
 mod option;
 pub mod random;
 pub mod theory;
+mod truth;
 mod vocabulary;
 
 pub use discovery::{
@@ -67,4 +68,5 @@ pub use knowledge::{Knowledge, LagRule, TypeSet, Verdict};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};
 pub use numerics::EventScore;
 pub use option::{Hint, OptionName};
+pub use truth::{Question, TruthClass};
 pub use vocabulary::{EventName, Vocabulary};

@@ -92,6 +92,8 @@ const RECORD: &str = "trace.json";
 const VOCABULARY: &str = "vocab.json";
 /// The file of weights.
 pub const WEIGHTS: &str = "model.safetensors";
+/// The text of a simulated workflow, which has no weights.
+pub const SPECIFICATION: &str = "workflow.toml";
 
 /// The description of a model folder: the first part that is read, for every kind of model.
 #[derive(Clone, Debug)]
@@ -190,7 +192,12 @@ fn fingerprint(folder: &Path, record: &ModelRecord) -> Result<String, Error> {
     let decisive = serde_json::to_vec(&(&record.special_tokens, &record.event_counts));
     hasher.write(&decisive.map_err(|error| Error::folder(&folder.join(RECORD), error.to_string()))?);
     let mut paths = vec![folder.join(CONFIG)];
-    paths.extend(weight_files(folder)?);
+    let specification = folder.join(SPECIFICATION);
+    if specification.exists() && !folder.join(WEIGHTS).exists() {
+        paths.push(specification);
+    } else {
+        paths.extend(weight_files(folder)?);
+    }
     paths.extend([VOCABULARY].map(|name| folder.join(name)).into_iter().filter(|path| path.exists()));
     for path in paths {
         let mut file = fs::File::open(&path).map_err(Error::io(&path))?;
@@ -398,8 +405,18 @@ fn resolve(folder: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The files that a folder written by this software may contain.
-const KNOWN_FILES: [&str; 8] =
-    [CONFIG, RECORD, VOCABULARY, WEIGHTS, "events.jsonl", "events.csv", "truth.jsonl", "graph.csv"];
+const KNOWN_FILES: [&str; 10] = [
+    CONFIG,
+    RECORD,
+    VOCABULARY,
+    WEIGHTS,
+    SPECIFICATION,
+    "events.jsonl",
+    "events.csv",
+    "truth.jsonl",
+    "truth-pairs.csv",
+    "graph.csv",
+];
 
 /// Checks that a folder may be written here: it does not exist, is empty, or holds only files of a model or simulation.
 pub fn check_replaceable(folder: &Path) -> Result<(), Error> {

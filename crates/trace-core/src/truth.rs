@@ -1,0 +1,25 @@
+//! The words of a known truth: what is asked of a pair of event types, and why its answer is what it is.
+
+use serde::{Deserialize, Serialize};
+
+/// What is asked about a pair. In many logs an event is a step *and* its outcome, such as `lab test:high`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Question {
+    /// Whether an event happens, had another event stood in the cause's place.
+    Whether,
+    /// How a step turns out, had the cause's step turned out otherwise.
+    How,
+}
+
+/// Why two event types of a simulated process depend on each other, or that they do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TruthClass {
+    /// By a rule of the design.
+    Designed,
+    /// By the order of steps: prerequisites, branches, loops, once-only steps, competition.
+    Order,
+    /// Not at all, given everything else.
+    Null,
+}
