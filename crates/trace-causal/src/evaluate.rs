@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use trace_core::evaluation::{Candidate, Evaluation, FigureMeans, Figures};
-use trace_core::{Lag, Position};
+use trace_core::{Lag, Position, Question};
 use trace_io::population::{Population, is_population};
 use trace_io::result::{ResultLine, ResultReader};
 use trace_io::truth::{TruthLine, read_truth, read_type_pairs};

@@ -1,5 +1,7 @@
 //! The words of a known truth: what is asked of a pair of event types, and why its answer is what it is.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// What is asked about a pair. In many logs an event is a step *and* its outcome, such as `lab test:high`.
@@ -22,4 +24,23 @@ pub enum TruthClass {
     Order,
     /// Not at all, given everything else.
     Null,
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whether => "whether",
+            Self::How => "how",
+        })
+    }
+}
+
+impl fmt::Display for TruthClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Designed => "designed",
+            Self::Order => "order",
+            Self::Null => "null",
+        })
+    }
 }
