@@ -31,7 +31,7 @@ impl DensityModel for Workflow {
         }
         for (position, row) in positions.clone().zip(rows.chunks_exact_mut(self.row_size())) {
             self.probabilities(&replay, &mut masses, row);
-            row.iter_mut().for_each(|value| *value = value.ln());
+            to_logs(row);
             if position + 1 < positions.end {
                 self.push(&mut replay, events[position]);
             }
@@ -60,6 +60,12 @@ impl DensityModel for Workflow {
 pub(super) fn score(row: &[f64], event: usize) -> EventScore {
     let others = row[..event].iter().chain(&row[event + 1..]).sum::<f64>();
     EventScore::from_log_weights(row[event].ln(), others.ln())
+}
+
+fn to_logs(row: &mut [f64]) {
+    for value in row {
+        *value = value.ln();
+    }
 }
 
 struct WorkflowReading<'a> {
@@ -96,12 +102,12 @@ impl Reading for WorkflowReading<'_> {
                     if measure == Measure::Event {
                         continue;
                     }
-                    row.iter_mut().for_each(|value| *value = value.ln());
+                    to_logs(&mut row);
                     if measure == Measure::Distribution {
                         entry.distributions[at * size..][..size].copy_from_slice(&row);
                     } else {
                         workflow.probabilities(&self.before[q], &mut masses, &mut original);
-                        original.iter_mut().for_each(|value| *value = value.ln());
+                        to_logs(&mut original);
                         entry.divergences[at] = divergence(&original, &row);
                     }
                 }

@@ -9,8 +9,8 @@ use crate::Error;
 
 /// Longer texts are rejected.
 const LONGEST_TEXT: usize = 1 << 18;
-/// The most steps that a block may list, and the most types of a workflow.
-pub(super) const MOST_TYPES: usize = 2000;
+/// The most types of a workflow.
+pub(super) const MOST_TYPES: usize = 500;
 /// The range of weights, odds and factors.
 const WEIGHTS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
 /// The most rounds of a loop, and the longest window of a rule.
@@ -275,7 +275,7 @@ impl WrittenBlock {
         }
         if let Some(parts) = &self.parallel {
             let pick = self.pick.unwrap_or(parts.len());
-            if !(1..=parts.len().max(1)).contains(&pick) {
+            if self.pick.is_some() && !(1..=parts.len()).contains(&pick) {
                 return Err(format!("pick: {pick} is out of range; expected 1 to {}", parts.len()));
             }
             return Ok(Block::Parallel { parts: parts.clone(), pick });

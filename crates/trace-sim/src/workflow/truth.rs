@@ -33,6 +33,8 @@ const TOLERANCE: f64 = 5.0;
 const MOST_TOLERANCE: f64 = 0.1;
 /// What contrasts of `how` may be off by: rounding.
 const ROUNDING: f64 = 1e-9;
+/// Cases that are measured at a time.
+const CASES_TOGETHER: usize = 8;
 /// How much better than noise a type must explain what follows it, to count.
 const BETTER_THAN_NOISE: f64 = 2.0;
 
@@ -130,24 +132,34 @@ impl Workflow {
     pub fn classes(&self, options: &ClassOptions) -> Classes {
         let size = self.types();
         let without_noise = self.without_noise();
-        let tables: Vec<[Vec<Contrasts>; 2]> = (0..options.cases)
-            .into_par_iter()
-            .map(|index| {
-                let events = without_noise.case(options.seed, index).events;
-                let mut tables = [vec![Contrasts::default(); size * size], vec![Contrasts::default(); size * size]];
-                self.visit_places(&events, options.memory, |place| {
-                    place.whether(&mut tables[0]);
-                    place.how(&mut tables[1]);
-                });
-                tables
-            })
-            .collect();
+        let fresh = || [vec![Contrasts::default(); size * size], vec![Contrasts::default(); size * size]];
+        let mut sums = fresh();
+        // A few cases at a time, for memory's sake, and summed in their order, so that threads do not matter.
+        for first in (0..options.cases).step_by(CASES_TOGETHER) {
+            let last = options.cases.min(first + CASES_TOGETHER);
+            let tables: Vec<_> = (first..last)
+                .into_par_iter()
+                .map(|index| {
+                    let events = without_noise.case(options.seed, index).events;
+                    let mut tables = fresh();
+                    self.visit_places(&events, options.memory, |place| {
+                        place.whether(&mut tables[0]);
+                        place.how(&mut tables[1]);
+                    });
+                    tables
+                })
+                .collect();
+            for table in &tables {
+                for (sum, contrasts) in sums.iter_mut().flatten().zip(table.iter().flatten()) {
+                    sum.merge(contrasts);
+                }
+            }
+        }
         let mut classes = Classes::new();
         for (question, which) in [(Question::Whether, 0), (Question::How, 1)] {
             for pair in (0..size * size).filter(|pair| self.asks(question, pair / size, pair % size)) {
                 let (cause, effect) = (pair / size, pair % size);
-                let mut all = Contrasts::default();
-                tables.iter().for_each(|tables| all.merge(&tables[which][pair]));
+                let all = &sums[which][pair];
                 let truth = PairTruth {
                     class: self.class(question, cause, effect, all.largest),
                     log_ratio: (all.observed > 0).then(|| all.sum / all.observed as f64),
@@ -229,7 +241,9 @@ impl Workflow {
                     self.probabilities(branch, &mut masses, row);
                 }
                 let total: f64 = weights.iter().sum();
-                weights.iter_mut().for_each(|weight| *weight /= total);
+                for weight in &mut weights {
+                    *weight /= total;
+                }
                 visit(&Place { workflow: self, events, cause, effect, prior: &prior, weights: &weights, rows: &rows });
                 let next = events[effect];
                 for (r, branch) in branches.iter_mut().enumerate() {
