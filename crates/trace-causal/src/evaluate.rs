@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use trace_core::evaluation::{Candidate, Evaluation, FigureMeans, Figures};
-use trace_core::{Lag, Position};
+use trace_core::{Lag, Position, Question};
 use trace_io::population::{Population, is_population};
 use trace_io::result::{ResultLine, ResultReader};
 use trace_io::truth::{TruthLine, read_truth, read_type_pairs};
@@ -112,7 +112,7 @@ impl Scored {
         }
         // The truth counts as the log does; what touches an event that was left out cannot be scored.
         let mut true_pairs: FxHashSet<(Position, Position)> = FxHashSet::default();
-        for edge in &truth.edges {
+        for edge in truth.edges.iter().filter(|edge| edge.question != Some(Question::How)) {
             match (line.position_of(edge.cause.0), line.position_of(edge.effect.0)) {
                 (Some(cause), Some(effect)) => _ = true_pairs.insert((cause, effect)),
                 _ => self.outside += 1,

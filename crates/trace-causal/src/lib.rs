@@ -16,7 +16,7 @@
 //! | two cohorts | what differs | [`compare`] |
 //! | results and a truth | scores | [`evaluate`] |
 //! | results | files for other tools; a page | [`export`](export()), [`report`](report()) |
-//! | nothing | sequences whose truth is known | [`simulate_scm`], [`simulate_fleet`] |
+//! | nothing | sequences whose truth is known | [`simulate_scm`], [`simulate_fleet`], [`simulate_workflow`] |
 //!
 //! Training and discovering on one's own CSV, with progress and a way to stop:
 //!
@@ -78,7 +78,10 @@ pub use merge::merge;
 pub use model::{HalfInfo, Model, ModelInfo};
 pub use progress::{Cancel, Control, Note, Progress, Task, Update};
 pub use report::report;
-pub use simulate::{FleetOptions, LogFormat, ScmOptions, Simulation, TruthKind, simulate_fleet, simulate_scm};
+pub use simulate::{
+    FleetOptions, LogFormat, ScmOptions, Simulation, TruthKind, WorkflowOptions, simulate_fleet, simulate_scm,
+    simulate_workflow,
+};
 pub use trace_core::Error as MethodError;
 pub use trace_core::evidence::EvidenceRule;
 pub use trace_core::{
@@ -96,6 +99,7 @@ pub use trace_models::Error as ModelsError;
 pub use trace_models::neural::train::{OptimizerKind, Schedule, TrainProgress};
 pub use trace_report::{ReportOptions, Total, shorten};
 pub use trace_sim::fleet::{CASCADES, Cascade};
+pub use trace_sim::workflow::{Preset, WorkflowSettings};
 pub use train::{
     Backbone, Floors, NetworkOptions, Order, Size, Train, TrainLimit, TrainOptions, TrainPlan, TrainReport,
 };

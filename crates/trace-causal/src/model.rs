@@ -184,7 +184,7 @@ impl Model {
 
     /// Whether it is a simulated process rather than a trained model.
     pub fn is_process(&self) -> bool {
-        matches!(self.density.backbone(), "scm" | "fleet")
+        matches!(self.density.backbone(), "scm" | "fleet" | "workflow")
     }
 
     /// What results say of it.

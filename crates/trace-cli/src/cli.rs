@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 pub use discover::{DiscoverArgs, ExplainArgs, MethodArgs};
 pub use log::{LogArgs, LogCommand, LogInfoArgs};
 pub use results::{AggregateArgs, CompareArgs, EvaluateArgs, ExportArgs, GraphFlag, ReportArgs};
-pub use simulate::{FleetArgs, ScmArgs, SimulateCommand};
+pub use simulate::{FleetArgs, ScmArgs, SimulateCommand, WorkflowArgs};
 pub use train::{BackboneFlag, TrainArgs};
 
 /// The whole command line.

@@ -11,6 +11,7 @@
 //! Memory: two numbers for each of the `V` types, and the names.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -42,6 +43,12 @@ impl Question {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     pub const fn is_whether(&self) -> bool {
         matches!(self, Self::Whether)
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -53,6 +53,7 @@ pub mod numerics;
 mod option;
 pub mod random;
 pub mod theory;
+mod truth;
 mod vocabulary;
 
 pub use discovery::{
@@ -72,4 +73,5 @@ pub use knowledge::{Knowledge, LagRule, Prior, TypeSet};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};
 pub use numerics::EventScore;
 pub use option::{Hint, OptionName};
+pub use truth::TruthClass;
 pub use vocabulary::{END, EventName, Vocabulary};

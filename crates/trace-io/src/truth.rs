@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize};
-use trace_core::{Divergence, EventName, Particles, Position};
+use trace_core::{Divergence, EventName, Particles, Position, Question, TruthClass};
 
 use crate::Error;
 use crate::lines::Lines;
@@ -43,9 +43,22 @@ pub struct TruthEdge {
     /// Its strength, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strength: Option<f64>,
+    /// What the edge answers, where the truth tells questions apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
+    /// Why it is one, where the truth says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<TruthClass>,
     /// In results with all pairs that stand in for a truth: whether the pair is an edge.
     #[serde(default = "yes", skip_serializing)]
     pub kept: bool,
+}
+
+impl TruthEdge {
+    /// An edge of which nothing more is known.
+    pub const fn new(cause: Position, effect: Position, strength: Option<f64>) -> Self {
+        Self { cause, effect, strength, question: None, class: None, kept: true }
+    }
 }
 
 const fn yes() -> bool {
@@ -74,6 +87,9 @@ pub fn read_truth(path: &Path) -> Result<FxHashMap<String, TruthLine>, Error> {
 }
 
 /// Reads true type pairs from a CSV file with a header that has `cause` and `effect`.
+///
+/// Where a column `class` tells why pairs depend on each other, only designed ones are taken; where a column `question`
+/// tells what a pair answers, only those that say whether an event happens.
 pub fn read_type_pairs(path: &Path) -> Result<Vec<(EventName, EventName)>, Error> {
     let mut reader = csv::ReaderBuilder::new()
         .flexible(false)
@@ -89,9 +105,14 @@ pub fn read_type_pairs(path: &Path) -> Result<Vec<(EventName, EventName)>, Error
         })
     };
     let (cause, effect) = (column("cause")?, column("effect")?);
+    let optional = |name: &str| header.iter().position(|field| field.trim() == name);
+    let only = [(optional("class"), "designed"), (optional("question"), "whether")];
     let mut pairs = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| Error::file(path, error.to_string()))?;
+        if only.iter().any(|(column, word)| column.is_some_and(|column| record[column].trim() != *word)) {
+            continue;
+        }
         pairs.push((EventName::from(&record[cause]), EventName::from(&record[effect])));
     }
     Ok(pairs)

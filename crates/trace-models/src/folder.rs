@@ -99,6 +99,8 @@ pub(crate) const RECORD: &str = "trace.json";
 const VOCABULARY: &str = "vocab.json";
 /// The file of weights.
 pub const WEIGHTS: &str = "model.safetensors";
+/// The text of a simulated workflow, which has no weights.
+pub const SPECIFICATION: &str = "workflow.toml";
 
 /// The description of a model folder: the first part that is read, for every kind of model.
 #[derive(Clone, Debug)]
@@ -201,7 +203,12 @@ fn fingerprint(folder: &Path, record: &ModelRecord) -> Result<String, Error> {
     let decisive = serde_json::to_vec(&(&record.special_tokens, &record.event_counts));
     hasher.write(&decisive.map_err(|error| Error::folder(&folder.join(RECORD), error.to_string()))?);
     let mut paths = vec![folder.join(CONFIG)];
-    paths.extend(weight_files(folder)?);
+    let specification = folder.join(SPECIFICATION);
+    if specification.exists() && !folder.join(WEIGHTS).exists() {
+        paths.push(specification);
+    } else {
+        paths.extend(weight_files(folder)?);
+    }
     paths.extend([VOCABULARY].map(|name| folder.join(name)).into_iter().filter(|path| path.exists()));
     for path in paths {
         let mut file = fs::File::open(&path).map_err(Error::io(&path))?;
@@ -409,8 +416,19 @@ fn resolve(folder: &Path) -> Result<PathBuf, Error> {
 }
 
 /// The files that a folder written by this software may contain.
-const KNOWN_FILES: [&str; 9] =
-    [CONFIG, RECORD, VOCABULARY, WEIGHTS, SPLIT, "events.jsonl", "events.csv", "truth.jsonl", "graph.csv"];
+const KNOWN_FILES: [&str; 11] = [
+    CONFIG,
+    RECORD,
+    VOCABULARY,
+    WEIGHTS,
+    SPLIT,
+    SPECIFICATION,
+    "events.jsonl",
+    "events.csv",
+    "truth.jsonl",
+    "truth-pairs.csv",
+    "graph.csv",
+];
 
 /// Checks that a folder may be written here: it does not exist, is empty, or holds only files of a model or simulation,
 /// or the halves of a cross-fit.

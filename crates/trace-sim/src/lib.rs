@@ -2,6 +2,7 @@
 //!
 //! * [`Process`] – the paper's synthetic process.
 //! * [`Fleet`] – a vehicle fleet with designed cascades of trouble codes.
+//! * [`Workflow`](workflow::Workflow) – business and hospital workflows, whose cases end.
 //! * [`TruthSpec`] – the true edges of a simulated sequence, measured by interventions on its process.
 //!
 //! Each process is also a density model, the perfect model of the sequences that it simulates, and can be stored in a
@@ -23,6 +24,7 @@
 pub mod fleet;
 mod scm;
 mod truth;
+pub mod workflow;
 
 pub use fleet::Fleet;
 pub use scm::{Process, ProcessSpec, Simulated};
@@ -30,22 +32,31 @@ use trace_core::DensityModel;
 pub use trace_models::Error;
 use trace_models::{Description, OpenModel};
 pub use truth::{TrueEdges, TruthSpec};
+use workflow::Workflow;
 
 /// Whether a model folder holds a simulated process, which [`open`] opens.
 pub fn is_process(description: &Description) -> bool {
-    matches!(description.model_type(), Process::MODEL_TYPE | Fleet::MODEL_TYPE)
+    matches!(description.model_type(), Process::MODEL_TYPE | Fleet::MODEL_TYPE | Workflow::MODEL_TYPE)
 }
 
 /// Opens the folder of a simulated process.
 pub fn open(description: Description) -> Result<OpenModel, Error> {
-    let (model, parameters): (Box<dyn DensityModel>, usize) = if description.model_type() == Fleet::MODEL_TYPE {
-        let fleet = Fleet::open(&description)?;
-        let parameters = fleet.parameters();
-        (Box::new(fleet), parameters)
-    } else {
-        let process = Process::open(&description)?;
-        let parameters = process.parameters();
-        (Box::new(process), parameters)
+    let (model, parameters): (Box<dyn DensityModel>, usize) = match description.model_type() {
+        Fleet::MODEL_TYPE => {
+            let fleet = Fleet::open(&description)?;
+            let parameters = fleet.parameters();
+            (Box::new(fleet), parameters)
+        }
+        Workflow::MODEL_TYPE => {
+            let workflow = Workflow::open(&description)?;
+            let parameters = workflow.parameters();
+            (Box::new(workflow), parameters)
+        }
+        _ => {
+            let process = Process::open(&description)?;
+            let parameters = process.parameters();
+            (Box::new(process), parameters)
+        }
     };
     description.complete(model, parameters)
 }

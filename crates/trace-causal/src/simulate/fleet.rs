@@ -241,8 +241,7 @@ mod tests {
 
     #[test]
     fn edges_keep_to_the_events_that_remain() {
-        let edge =
-            |cause, effect| TruthEdge { cause: Position(cause), effect: Position(effect), strength: None, kept: true };
+        let edge = |cause, effect| TruthEdge::new(Position(cause), Position(effect), None);
         // 0 dropped, 1 as it was, 2 replaced, 3 dropped, 4 and 5 as they were
         let faults = [Some(Fault::Dropped), None, Some(Fault::Replaced), Some(Fault::Dropped), None, None];
         let edges = [edge(0, 1), edge(1, 2), edge(1, 4), edge(2, 4), edge(3, 5), edge(4, 5)];

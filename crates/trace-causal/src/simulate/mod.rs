@@ -3,6 +3,7 @@
 mod fleet;
 mod scm;
 mod truth;
+mod workflow;
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -11,6 +12,7 @@ use std::path::Path;
 pub use self::fleet::{FleetOptions, LogFormat, simulate_fleet};
 pub use self::scm::{ScmOptions, simulate_scm};
 pub use self::truth::TruthKind;
+pub use self::workflow::{WorkflowOptions, simulate_workflow};
 use crate::Error;
 
 /// Events in all, and in one sequence, that are taken for meant.

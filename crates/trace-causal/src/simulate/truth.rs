@@ -42,8 +42,7 @@ pub(super) fn line(
     process: &dyn DensityModel,
     sequence: &EventSequence,
 ) -> Result<TruthLine, trace_core::Error> {
-    let edge =
-        |pair: Pair| TruthEdge { cause: pair.cause, effect: pair.effect, strength: Some(pair.strength), kept: true };
+    let edge = |pair: Pair| TruthEdge::new(pair.cause, pair.effect, Some(pair.strength));
     Ok(TruthLine {
         id: sequence.id.clone(),
         divergence: Some(spec.divergence),

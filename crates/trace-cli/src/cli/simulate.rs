@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use trace_causal::{CASCADES, Cascade, FleetOptions, LogFormat, Particles, ScmOptions, TruthKind};
+use trace_causal::{
+    CASCADES, Cascade, FleetOptions, LogFormat, Particles, Preset, ScmOptions, TruthKind, WorkflowOptions,
+    WorkflowSettings,
+};
 
 use super::parse::parse_draws;
 
@@ -14,6 +17,8 @@ pub enum SimulateCommand {
     Scm(ScmArgs),
     /// A vehicle fleet with named trouble codes and designed cascades; the folder is also a model, the perfect one
     Fleet(FleetArgs),
+    /// A business or hospital workflow whose cases end; the folder is also a model, the perfect one
+    Workflow(WorkflowArgs),
 }
 
 /// The flags of `trace simulate scm`.
@@ -165,6 +170,83 @@ pub enum LogFlag {
     Jsonl,
     /// events.csv, one event per row
     Csv,
+}
+
+/// The flags of `trace simulate workflow`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  trace simulate workflow --preset hospital --out hospital\n  \
+                  trace discover hospital/events.jsonl --model hospital --out results.jsonl --population p.json\n  \
+                  trace evaluate p.json --truth hospital/truth-pairs.csv")]
+pub struct WorkflowArgs {
+    /// A workflow that comes with the program
+    #[arg(long, value_enum, default_value_t = PresetFlag::Hospital)]
+    pub preset: PresetFlag,
+    /// A workflow of one's own: a TOML file of blocks, outcomes and dependencies
+    #[arg(long, value_name = "FILE", conflicts_with = "preset")]
+    pub spec: Option<PathBuf>,
+    /// Number of cases
+    #[arg(long, default_value_t = 1000, value_name = "N", allow_negative_numbers = true)]
+    pub sequences: usize,
+    /// Probability that any step happens at a place, whatever the workflow says
+    #[arg(long, default_value_t = 0.02, value_name = "SHARE", allow_negative_numbers = true)]
+    pub noise: f64,
+    /// How regular cases are: 0 makes all choices even, 0.5 leaves them as written, at 1 the most frequent path dominates
+    #[arg(long, default_value_t = 0.5, value_name = "R", allow_negative_numbers = true)]
+    pub regularity: f64,
+    /// Leave all designed dependencies out; the steps stay
+    #[arg(long)]
+    pub null: bool,
+    /// The largest lag of the truth [default: the longest window of a dependency, and at least 8]
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    pub memory: Option<usize>,
+    /// Do not measure the true edges of each case: for logs that are only trained on
+    #[arg(long)]
+    pub no_truth: bool,
+    /// Seed of the cases; the workflow has none
+    #[arg(long, default_value_t = 7, value_name = "S", allow_negative_numbers = true)]
+    pub seed: u64,
+    /// Folder to write
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+impl WorkflowArgs {
+    /// The library's options.
+    pub fn options(&self) -> WorkflowOptions {
+        WorkflowOptions {
+            preset: self.preset.preset(),
+            spec: self.spec.clone(),
+            sequences: self.sequences,
+            settings: WorkflowSettings { noise: self.noise, regularity: self.regularity, null: self.null },
+            memory: self.memory,
+            truth: !self.no_truth,
+            seed: self.seed,
+        }
+    }
+}
+
+/// Workflows that come with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PresetFlag {
+    /// Emergency patients: triage, tests in any order, wards, return visits
+    Hospital,
+    /// Loan applications: checks, offers, rework, late and tied bookings
+    Business,
+    /// Requests to ten services, each ok, slow or 5xx; a callee is logged before its caller
+    Services,
+    /// Five of seven tests in random order, none twice; nothing is designed
+    LabTests,
+}
+
+impl PresetFlag {
+    const fn preset(self) -> Preset {
+        match self {
+            Self::Hospital => Preset::Hospital,
+            Self::Business => Preset::Business,
+            Self::Services => Preset::Services,
+            Self::LabTests => Preset::LabTests,
+        }
+    }
 }
 
 fn after_help() -> String {

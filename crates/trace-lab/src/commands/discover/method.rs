@@ -62,6 +62,7 @@ pub fn build<'m>(args: &DiscoverArgs, opened: &'m Opened, log: &EventLog) -> Res
         context: args.context,
         threshold: 0.0,
         threshold_rule: ThresholdRule::Fixed,
+        end: false,
         seed,
     };
     let mismatch = || Error::Output(format!("{} got another kind of model", args.method.name().name()));
