@@ -9,13 +9,23 @@ use trace_core::{DensityModel, EventId, ModelError};
 
 use crate::{Architecture, Error, Network, Weights};
 
-/// How the tokens of a network relate to events: tokens `0 .. events` are the event types, later tokens are special.
+/// How the tokens of a network relate to events: tokens `0 .. events` are the event types, the next one is the end of a
+/// case where it is predicted, and later tokens are special.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tokens {
     /// The number of event types.
     pub events: usize,
     /// The token that every sequence begins with, if there is one. Without it the first event has no probability.
     pub begin: Option<u32>,
+    /// Whether the token behind the event types is the end of a case, which is then predicted.
+    pub end: bool,
+}
+
+impl Tokens {
+    /// Numbers in a row: one per event type, and one for the end where it is predicted.
+    const fn outcomes(&self) -> usize {
+        self.events + self.end as usize
+    }
 }
 
 /// A network as a density model, by plain forward passes on any device.
@@ -37,8 +47,9 @@ impl CandleModel {
     pub fn new(architecture: &Architecture, weights: &Weights, tokens: Tokens) -> Result<Self, Error> {
         let network = architecture.network(&weights.frozen())?;
         let size = network.vocab_size();
-        if tokens.events == 0 || tokens.events > size {
-            let reason = format!("{} do not go with a network of {size} tokens", tokens.events);
+        if tokens.events == 0 || tokens.outcomes() > size {
+            let end = if tokens.end { " and an end" } else { "" };
+            let reason = format!("{}{end} do not go with a network of {size} tokens", tokens.events);
             return Err(Error::setting("events", reason));
         }
         if tokens.begin.is_some_and(|begin| begin as usize >= size) {
@@ -74,11 +85,11 @@ impl CandleModel {
         let tokens = Tensor::from_vec(tokens, (sequences.len(), seen + begin), &self.device)?;
         // Row q comes from the last token before event q.
         let hidden = self.network.hidden(&tokens)?.narrow(1, positions.start + begin - 1, positions.len())?;
-        let logits = self.network.head(&hidden.contiguous()?)?.narrow(D::Minus1, 0, self.tokens.events)?;
+        let logits = self.network.head(&hidden.contiguous()?)?.narrow(D::Minus1, 0, self.tokens.outcomes())?;
         // Widened on the CPU: not every device has 64-bit floats.
         let logits = logits.to_device(&Device::Cpu)?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
         rows.copy_from_slice(&logits);
-        rows.chunks_exact_mut(self.tokens.events).for_each(normalize);
+        rows.chunks_exact_mut(self.tokens.outcomes()).for_each(normalize);
         Ok(())
     }
 
@@ -91,7 +102,7 @@ impl CandleModel {
         }
         let length = positions.end.max(1);
         let together = (TOKENS_TOGETHER / length).min(PAIRS_TOGETHER / (length * length)).max(1);
-        let each = positions.len() * self.tokens.events;
+        let each = positions.len() * self.tokens.outcomes();
         for (sequences, rows) in sequences.chunks(together).zip(rows.chunks_mut(together * each)) {
             self.rows(sequences, positions.clone(), rows)?;
         }
@@ -124,6 +135,10 @@ impl DensityModel for CandleModel {
 
     fn predicts_first(&self) -> bool {
         self.tokens.begin.is_some()
+    }
+
+    fn predicts_end(&self) -> bool {
+        self.tokens.end
     }
 
     fn max_length(&self) -> Option<usize> {

@@ -13,7 +13,7 @@ use trace_core::{DensityModel, Discovery, EventId, EventSequence};
 const EVENTS: usize = 5; // of 7 tokens
 
 fn models(begin: Option<u32>) -> Vec<CandleModel> {
-    let tokens = Tokens { events: EVENTS, begin };
+    let tokens = Tokens { events: EVENTS, begin, end: false };
     architectures()
         .iter()
         .map(|architecture| CandleModel::new(architecture, &weights(architecture), tokens).unwrap())
@@ -41,6 +41,35 @@ fn rows_are_normalized_logits_of_the_events() {
         assert_eq!((model.backbone(), model.vocabulary_size()), (architecture.name(), EVENTS));
         assert!(model.predicts_first());
     }
+}
+
+#[test]
+fn the_end_is_one_more_column() {
+    let tokens = Tokens { events: EVENTS, begin: Some(6), end: true };
+    for (architecture, without) in architectures().iter().zip(models(Some(6))) {
+        let model = CandleModel::new(architecture, &weights(architecture), tokens).unwrap();
+        assert_eq!((model.row_size(), model.vocabulary_size(), model.end()), (EVENTS + 1, EVENTS, Some(EventId(5))));
+        // The end closes the sequence as a target, and is not read.
+        let closed = events(&[0, 3, 1, 5]);
+        let (mut rows, mut plain) = (vec![f64::NAN; 4 * (EVENTS + 1)], vec![f64::NAN; 4 * EVENTS]);
+        model.forward(&closed, 0..4, &mut rows).unwrap();
+        without.forward(&closed[..3], 0..4, &mut plain).unwrap();
+        let observed = model.read(&closed).unwrap().observed().to_vec();
+        for (q, (row, plain)) in rows.chunks(EVENTS + 1).zip(plain.chunks(EVENTS)).enumerate() {
+            assert!(log_sum_exp(row.iter().copied()).abs() < 1e-12);
+            assert!((observed[q].log_p - row[closed[q].index()]).abs() < 1e-5);
+            // Given that the case goes on, events are as probable as without an end.
+            let goes_on = log_sum_exp(row[..EVENTS].iter().copied());
+            assert!(row[EVENTS] < 0.0 && goes_on < 0.0);
+            for (a, b) in row.iter().zip(plain) {
+                assert!((a - goes_on - b).abs() < 1e-5);
+            }
+        }
+    }
+    let [architecture, ..] = architectures();
+    let seven = Tokens { events: 7, begin: None, end: true };
+    let error = CandleModel::new(&architecture, &weights(&architecture), seven).err().unwrap().to_string();
+    assert!(error.contains("7 and an end do not go with a network of 7 tokens"), "{error}");
 }
 
 #[test]
@@ -98,7 +127,10 @@ fn only_learned_positions_limit_the_length() {
 fn tokens_must_be_the_networks() {
     let [architecture, ..] = architectures();
     let refused = |events, begin| {
-        CandleModel::new(&architecture, &weights(&architecture), Tokens { events, begin }).err().unwrap().to_string()
+        CandleModel::new(&architecture, &weights(&architecture), Tokens { events, begin, end: false })
+            .err()
+            .unwrap()
+            .to_string()
     };
     assert!(refused(0, None).starts_with("events: "));
     assert!(refused(8, None).starts_with("events: "));

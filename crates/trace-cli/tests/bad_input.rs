@@ -200,12 +200,12 @@ fn links_are_followed_and_stay_links() {
     }
     std::os::unix::fs::symlink(at.path("model"), at.path("link")).unwrap();
     at.run("train --backbone ngram good.jsonl --out link -q --order 1");
-    assert!(at.path("link").is_symlink() && at.run("model info model").contains("largest lag it can see   0"));
+    assert!(at.path("link").is_symlink() && at.run("model info model").contains("largest lag it can see     0"));
     std::os::unix::fs::symlink(at.path("nowhere"), at.path("dangling")).unwrap();
     assert!(at.refuse("discover good.jsonl --model model --out dangling").contains("a link to nowhere"));
     // A folder by a roundabout name is replaced all the same, and the one we are in is not.
     at.run("train --backbone ngram good.jsonl --out model/../model -q --order 2");
-    assert!(at.run("model info model").contains("largest lag it can see   1"));
+    assert!(at.run("model info model").contains("largest lag it can see     1"));
     assert!(at.refuse("train --backbone ngram good.jsonl --out .").contains("is the folder you are in"));
 }
 

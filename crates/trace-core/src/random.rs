@@ -21,8 +21,7 @@ pub enum Purpose {
     Simulation = 4,
     /// Calibration of a simulated process.
     Calibration = 5,
-    /// Splitting a log into training and held-out parts.
-    Split = 6,
+    // 6 was the split of a log, which ids decide now.
     /// Fresh weights of a network.
     Weights = 7,
     /// The order of training sequences.

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use trace_core::{DensityModel, Discovery, Divergence, EventId, EventSequence, Intervention, Vocabulary, reference};
-use trace_models::ngram::{NgramCounts, NgramSpec, split, train};
+use trace_models::ngram::{NgramCounts, NgramSpec, train};
 use trace_models::{NgramModel, open};
 
 fn ids(events: &[u32]) -> Vec<EventId> {
@@ -95,18 +95,6 @@ fn a_certain_follower_keeps_its_complement() {
         row(&model, &events, 1).iter().enumerate().filter(|(v, _)| *v != 1).map(|(_, p)| p.exp()).sum();
     assert!(complement < 1e-4);
     assert!((score.log_not_p - complement.ln()).abs() < 1e-10, "{} {}", score.log_not_p, complement.ln());
-}
-
-#[test]
-fn the_split_is_a_partition() {
-    for (count, share) in [(1, 0.1), (2, 0.1), (9, 0.1), (100, 0.1), (10, 0.0), (10, 0.99)] {
-        let (train, held_out) = split(count, share, 3);
-        assert!(!train.is_empty());
-        assert_eq!(held_out.is_empty(), share == 0.0 || count == 1);
-        let mut all = [train, held_out].concat();
-        all.sort_unstable();
-        assert_eq!(all, (0..count).collect::<Vec<_>>());
-    }
 }
 
 #[test]

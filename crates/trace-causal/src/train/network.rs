@@ -56,7 +56,7 @@ fn train_part(run: &Train<'_>, corpus: &LogCorpus<'_>, end: bool, process: Optio
         control.note(&Note::CompleteAlready(part.name.clone()));
         return Ok(());
     }
-    let held_out = statistics.held_out.iter().map(Vec::len).sum();
+    let held_out = statistics.held_out_events();
     warn_of_few(run, statistics.sequences, statistics.events, statistics.held_out.len(), held_out);
     let entropy = match process {
         Some(process) => {

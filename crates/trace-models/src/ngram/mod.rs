@@ -23,4 +23,4 @@ mod train;
 pub use counts::NgramCounts;
 pub use model::NgramModel;
 pub(crate) use train::targets_of;
-pub use train::{NgramSpec, TrainedNgram, split, train};
+pub use train::{NgramSpec, TrainedNgram, train};

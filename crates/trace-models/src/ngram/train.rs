@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use rand::seq::SliceRandom;
-use trace_core::random::{Purpose, Streams};
 use trace_core::theory::Fitness;
 use trace_core::{EventId, EventSequence};
 
 use super::{NgramCounts, NgramModel};
 use crate::Error;
+use crate::split::HoldOut;
 
 /// The largest order that is tried where no order is given.
 const LARGEST_AUTO_ORDER: usize = 5;
@@ -45,21 +44,6 @@ pub struct TrainedNgram {
     pub losses: Vec<(usize, f64)>,
 }
 
-/// Splits `count` sequences into indices to train on and indices to hold out. At least one sequence is left to train
-/// on. If the share is positive and there are at least two sequences, at least one is held out.
-pub fn split(count: usize, held_out: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
-    let mut order: Vec<usize> = (0..count).collect();
-    order.shuffle(&mut Streams::new(seed, "split").stream(Purpose::Split, 0, 0));
-    let aside = match (count as f64 * held_out).round() as usize {
-        0 if held_out > 0.0 => 1,
-        some => some,
-    };
-    let mut train = order.split_off(aside.min(count.saturating_sub(1)));
-    train.sort_unstable();
-    order.sort_unstable();
-    (train, order)
-}
-
 /// What is to be predicted of a sequence: its events, and the end of its case where it is a target and the case ended. A
 /// case without events has nothing to predict.
 pub(crate) fn targets_of(sequence: &EventSequence, end: Option<EventId>) -> Cow<'_, [EventId]> {
@@ -74,13 +58,15 @@ pub fn train(sequences: &[EventSequence], size: usize, spec: &NgramSpec) -> Resu
     if let Some(order) = spec.order.filter(|order| !(1..=LARGEST_ORDER).contains(order)) {
         return Err(Error::spec("order", format!("{order} is out of range; expected auto, or 1 to {LARGEST_ORDER}")));
     }
-    if !(0.0..1.0).contains(&spec.held_out) {
-        return Err(Error::spec("held-out", format!("{} is not a share; expected 0 to less than 1", spec.held_out)));
-    }
+    let mut hold_out = HoldOut::new(spec.held_out, spec.seed)?;
     if size < 2 {
         return Err(Error::spec("events", format!("only {size} type; at least 2 are needed to learn anything")));
     }
-    let (train, held_out) = split(sequences.len(), spec.held_out, spec.seed);
+    for sequence in sequences {
+        hold_out.add(&sequence.id, sequence.events.len());
+    }
+    let (held_out, train): (Vec<usize>, Vec<usize>) =
+        (0..sequences.len()).partition(|index| hold_out.holds_out(&sequences[*index].id));
     let longest = spec.order.unwrap_or(LARGEST_AUTO_ORDER);
     let mut counts = if spec.end { NgramCounts::with_end(size, longest) } else { NgramCounts::new(size, longest) };
     let mut frequencies = vec![0.0; size];

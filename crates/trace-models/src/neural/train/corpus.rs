@@ -171,6 +171,11 @@ impl CorpusStatistics {
         self.ngram_loss = losses.into_iter().skip(1).min_by(|a, b| a.1.total_cmp(&b.1));
     }
 
+    /// The number of held-out events, without ends.
+    pub fn held_out_events(&self) -> usize {
+        self.events - self.training_events()
+    }
+
     /// The number of events to train on.
     pub fn training_events(&self) -> usize {
         self.counts.iter().sum::<u64>() as usize
