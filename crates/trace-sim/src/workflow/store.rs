@@ -30,6 +30,7 @@ impl Workflow {
             special_tokens: std::collections::BTreeMap::new(),
             event_counts: None,
             training: training.clone().into_iter().collect(),
+            ..ModelRecord::default()
         };
         save(folder, &config, &record, &self.vocabulary(), |weights| {
             let path = weights.with_file_name(SPECIFICATION);
