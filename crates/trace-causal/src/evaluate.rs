@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use trace_core::evaluation::{Candidate, Evaluation, FigureMeans, Figures};
-use trace_core::{Lag, Position, Question};
+use trace_core::{Lag, Pair, Position, Question, Verdict};
 use trace_io::population::{Population, is_population};
 use trace_io::result::{ResultLine, ResultReader};
 use trace_io::truth::{TruthLine, read_truth, read_type_pairs};
@@ -23,6 +23,8 @@ pub struct EvaluateOptions {
     pub threshold: Option<f64>,
     /// Count pairs of a type with itself in the summary.
     pub self_loops: bool,
+    /// Which question is scored, where there are two.
+    pub question: Question,
 }
 
 /// What an evaluation came to. Serializes as JSON.
@@ -51,7 +53,7 @@ pub fn evaluate(results: &Path, truth: &Path, options: &EvaluateOptions) -> Resu
     }
     let mut truths = read_truth(truth)?;
     let mut reader = ResultReader::open(results)?;
-    let mut scored = Scored::new(options.self_loops);
+    let mut scored = Scored::new(options.self_loops).question(options.question);
     while let Some((number, mut line)) = reader.next_result()? {
         if let Some(threshold) = options.threshold
             && !line.move_threshold(threshold)
@@ -95,13 +97,24 @@ pub struct Scored {
     pub truths: BTreeSet<String>,
     /// Whether the results measured something else than the truth did.
     pub other_divergence: bool,
+    /// True edges that could not be tested, because there was no room for anything else; they count as missed.
+    pub untestable: u64,
+    /// True edges among the tested pairs.
+    pub true_edges: u64,
     self_loops: bool,
+    question: Question,
 }
 
 impl Scored {
     /// Nothing scored yet.
     pub fn new(self_loops: bool) -> Self {
         Self { self_loops, ..Self::default() }
+    }
+
+    /// The same for one of the two questions.
+    #[must_use]
+    pub fn question(self, question: Question) -> Self {
+        Self { question, ..self }
     }
 
     /// Adds one sequence; an error says what does not fit.
@@ -112,15 +125,25 @@ impl Scored {
         }
         // The truth counts as the log does; what touches an event that was left out cannot be scored.
         let mut true_pairs: FxHashSet<(Position, Position)> = FxHashSet::default();
-        for edge in truth.edges.iter().filter(|edge| edge.question != Some(Question::How)) {
+        for edge in truth.edges.iter().filter(|edge| edge.question.unwrap_or_default() == self.question) {
             match (line.position_of(edge.cause.0), line.position_of(edge.effect.0)) {
                 (Some(cause), Some(effect)) => _ = true_pairs.insert((cause, effect)),
                 _ => self.outside += 1,
             }
         }
-        let found: FxHashMap<(Position, Position), (bool, f64)> =
-            line.pairs.iter().map(|pair| ((pair.cause, pair.effect), (pair.kept, pair.strength))).collect();
+        let found: FxHashMap<(Position, Position), &Pair> = line
+            .pairs
+            .iter()
+            .filter(|pair| pair.question == self.question)
+            .map(|pair| ((pair.cause, pair.effect), pair))
+            .collect();
         let all_pairs = line.has_all_pairs();
+        // How can be asked of outcomes alone; which these are is known where all pairs are there.
+        let how = self.question == Question::How;
+        let asked = |pair: &(Position, Position), true_pairs: &FxHashSet<(Position, Position)>| {
+            !how || found.contains_key(pair) || true_pairs.contains(pair)
+        };
+        let (mut untestable, mut true_edges) = (0, 0);
         // Types by number of first appearance; names would be compared again and again.
         let mut ids = FxHashMap::default();
         let types: Vec<usize> = line
@@ -131,20 +154,26 @@ impl Scored {
                 *ids.entry(name).or_insert(next)
             })
             .collect();
-        let candidates: Vec<Candidate<usize>> = line
-            .tested_pairs()
+        let tested: Vec<(Position, Position)> = line.tested_pairs().filter(|pair| asked(pair, &true_pairs)).collect();
+        let candidates: Vec<Candidate<usize>> = tested
+            .into_iter()
             .map(|(cause, effect)| {
                 let pair = found.get(&(cause, effect));
+                let truth = true_pairs.remove(&(cause, effect));
+                true_edges += u64::from(truth);
+                untestable += u64::from(truth && pair.is_some_and(|pair| pair.verdict == Verdict::Untestable));
                 Candidate {
                     types: (types[cause.index()], types[effect.index()]),
                     lag: Lag(effect.0 - cause.0),
-                    kept: pair.is_some_and(|pair| pair.0),
-                    strength: if all_pairs { pair.map(|pair| pair.1) } else { None },
-                    truth: true_pairs.remove(&(cause, effect)),
+                    kept: pair.is_some_and(|pair| pair.kept),
+                    strength: if all_pairs { Some(pair.map_or(0.0, |pair| pair.strength)) } else { None },
+                    truth,
                 }
             })
             .collect();
         self.outside += true_pairs.len() as u64;
+        self.untestable += untestable;
+        self.true_edges += true_edges;
         self.evaluation.add(&candidates, self.self_loops);
         if let Some(divergence) = truth.divergence {
             let draws = truth.draws.map_or(String::new(), |draws| format!(", draws {}", word(&draws)));
@@ -163,6 +192,8 @@ impl Scored {
             "sequences": self.evaluation.sequences,
             "truth": self.truths,
             "true_edges_outside_tested_pairs": self.outside,
+            "true_edges": self.true_edges,
+            "true_edges_untestable": self.untestable,
             "sequences_without_result": self.unscored,
             "positions": positions,
             "summary": figures(&self.evaluation.summary),
@@ -199,6 +230,8 @@ pub struct ScoredPopulation {
     pub unsigned: Figures,
     /// True pairs that never had an opportunity.
     pub outside: usize,
+    /// True pairs that could not be tested; they count as missed.
+    pub untestable: usize,
 }
 
 impl ScoredPopulation {
@@ -211,6 +244,7 @@ impl ScoredPopulation {
         json!({
             "sequences": self.sequences,
             "true_edges_outside_tested_pairs": self.outside,
+            "true_edges_untestable": self.untestable,
             "population": figures,
             "unsigned": {"auroc": self.unsigned.auroc, "average_precision": self.unsigned.average_precision},
         })
@@ -230,17 +264,19 @@ fn evaluate_population(results: &Path, truth: &Path, options: &EvaluateOptions) 
     }
     // Names in a CSV file are text, whatever they are in the graph.
     let loops = |cause: &str, effect: &str| options.self_loops || cause != effect;
-    let mut truth: BTreeSet<(String, String)> = read_type_pairs(truth)?
+    let mut truth: BTreeSet<(String, String)> = read_type_pairs(truth, options.question)?
         .into_iter()
         .map(|(cause, effect)| (cause.to_string(), effect.to_string()))
         .filter(|(cause, effect)| loops(cause, effect))
         .collect();
     let mut by_score = Vec::new();
     let mut by_unsigned = Vec::new();
-    for found in &file.pairs {
+    let mut untestable = 0;
+    for found in file.pairs.iter().filter(|found| found.question == options.question && found.places > 0) {
         let pair = (found.cause.to_string(), found.effect.to_string());
         if loops(&pair.0, &pair.1) {
             let truth = truth.remove(&pair);
+            untestable += usize::from(truth && found.verdict == Verdict::Untestable);
             by_score.push((found.kept, truth, Some(found.score)));
             by_unsigned.push((found.kept, truth, Some(found.unsigned_score)));
         }
@@ -250,5 +286,6 @@ fn evaluate_population(results: &Path, truth: &Path, options: &EvaluateOptions) 
         signed: Figures::new(by_score),
         unsigned: Figures::new(by_unsigned),
         outside: truth.len(),
+        untestable,
     })
 }

@@ -104,7 +104,11 @@ impl<'e> Explain<'e> {
         let sequence = choose(&events, self.case.as_deref())?;
         let (position, others) = find(&self.at, sequence, self.model.vocabulary())?;
         let density = self.model.density_for(&sequence.id);
+        let families = self.model.families_for(log)?;
         let mut discovery = Discovery::with_settings(density, self.settings);
+        if let Some(families) = &families {
+            discovery = discovery.families(families);
+        }
         if let Some(file) = &knowledge {
             discovery = discovery.knowledge(&file.knowledge);
         }

@@ -68,7 +68,7 @@ impl Merged {
             if !self.seen.insert(FxBuildHasher.hash_one((&line.id, &line.events))) {
                 self.repeated += 1;
             }
-            add_result(&mut self.graph, &line, |position| line.events[position].clone());
+            add_result(&mut self.graph, &line);
             any = true;
         }
         if any { Ok(()) } else { Err(trace_io::Error::file(path, "holds no result").into()) }

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use discover::{DiscoverArgs, ExplainArgs, MethodArgs};
+pub use discover::{DiscoverArgs, ExplainArgs, MethodArgs, QuestionFlag};
 pub use log::{LogArgs, LogCommand, LogInfoArgs};
 pub use results::{AggregateArgs, CompareArgs, EvaluateArgs, ExportArgs, GraphFlag, ReportArgs};
 pub use simulate::{FleetArgs, ScmArgs, SimulateCommand, WorkflowArgs};

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{EventId, Vocabulary};
+use crate::numerics::log_sum_exp;
+use crate::{EventId, EventScore, Vocabulary};
 
 /// What is asked about a pair of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -157,6 +158,37 @@ impl Families {
     /// The types of the same step, itself included, in ascending order.
     pub fn members(&self, event: EventId) -> &[EventId] {
         &self.steps[self.step(event).index()].1
+    }
+
+    /// The first type of the same step, which stands for the step; an id that is no type stands for itself.
+    pub fn representative(&self, event: EventId) -> EventId {
+        if event.index() < self.types.len() { self.members(event)[0] } else { event }
+    }
+
+    /// The score of an event in a row of log-probabilities: of its step where the question is whether, and of its outcome
+    /// given its step where it is how.
+    pub fn score(&self, question: Question, row: &[f64], event: EventId) -> EventScore {
+        if event.index() >= self.types.len() {
+            return EventScore::from_row(row, event.index());
+        }
+        let members = self.members(event);
+        match question {
+            Question::Whether => {
+                let step = log_sum_exp(members.iter().map(|member| row[member.index()]));
+                let is_member = |id: usize| members.binary_search(&EventId(id as u32)).is_ok();
+                let others = row.iter().enumerate().filter(|(id, _)| !is_member(*id)).map(|(_, value)| *value);
+                EventScore::from_log_weights(step, log_sum_exp(others))
+            }
+            Question::How => {
+                let others = members.iter().filter(|member| **member != event).map(|member| row[member.index()]);
+                EventScore::from_log_weights(row[event.index()], log_sum_exp(others))
+            }
+        }
+    }
+
+    /// The types of the step of a type; an id that is no type is alone.
+    pub fn step_of(&self, event: EventId) -> Cow<'_, [EventId]> {
+        if event.index() < self.types.len() { self.members(event).into() } else { vec![event].into() }
     }
 
     /// Whether the step of a type has other outcomes.

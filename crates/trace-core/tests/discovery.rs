@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use proptest::prelude::*;
-use trace_core::evidence::{PairList, PairScope, PlaceSums};
+use trace_core::evidence::{PairLists, PairScope, PlaceSums};
 use trace_core::numerics::normalize;
 use trace_core::{
     DensityModel, Discovery, Divergence, Error, EventId, EventSequence, History, Intervention, Knowledge, LagRule,
@@ -455,17 +455,18 @@ fn evidence_is_what_its_definition_says() {
             sequence
         })
         .collect();
-    let scope = PairScope { types: 6, memory: Memory::Lags(3), first_cause: 0, end: None, knowledge: None };
+    let scope =
+        PairScope { types: 6, memory: Memory::Lags(3), first_cause: 0, end: None, knowledge: None, families: None };
     // Every pair, so that rare ones are looked at too.
     let often: Vec<EventSequence> = sequences.iter().flat_map(|s| std::iter::repeat_n(s.clone(), 5)).collect();
-    let list = PairList::count(&often, scope);
-    assert!(list.len() > 25);
+    let list = PairLists::count(&often, scope, None);
+    assert!(list.whether.len() > 25);
     for proposal in [Proposal::Uniform, Proposal::Plausible] {
         let discovery = Discovery::new(&model).memory(3).proposal(proposal).evidence(&list);
         for sequence in &sequences {
-            let found = discovery.run(sequence).unwrap().evidence.unwrap();
+            let found = discovery.run(sequence).unwrap().evidence.unwrap().whether;
             for (index, fast) in found.pairs() {
-                let pair = list.pairs().nth(index).unwrap();
+                let pair = list.whether.pair(index);
                 let slow = evidence(&model, sequence, 3, pair);
                 for (a, b) in [
                     (fast.residual, slow.residual),
@@ -483,10 +484,10 @@ fn evidence_is_what_its_definition_says() {
     let wide = Hashed::new(140, 2.0);
     let few: Vec<EventSequence> = vec![sequence(140, 300, 7); 5];
     let long = &few[0];
-    let list = PairList::count(&few, PairScope { types: 140, ..scope });
-    let drawn = Discovery::new(&wide).memory(3).evidence(&list).run(long).unwrap().evidence.unwrap().pairs();
+    let list = PairLists::count(&few, PairScope { types: 140, ..scope }, None);
+    let drawn = Discovery::new(&wide).memory(3).evidence(&list).run(long).unwrap().evidence.unwrap().whether.pairs();
     let all = Discovery::new(&wide).memory(3).particles(Particles::All).evidence(&list);
-    let all = all.run(long).unwrap().evidence.unwrap().pairs();
+    let all = all.run(long).unwrap().evidence.unwrap().whether.pairs();
     let sum = |pairs: &[(usize, PlaceSums)], of: fn(&PlaceSums) -> f64| pairs.iter().map(|(_, s)| of(s)).sum::<f64>();
     for of in [|s: &PlaceSums| s.residual, |s: &PlaceSums| s.expected] {
         let (a, b) = (sum(&drawn, of), sum(&all, of));

@@ -214,9 +214,10 @@ pub fn is_population(path: &Path) -> Result<bool, Error> {
     Ok(compact.contains(r#""schema":"trace.population/"#))
 }
 
-/// Adds one result, which must hold all its tested pairs, to a graph; `type_at` says which type stands at a position.
-pub fn add_result<K: Ord + Clone>(graph: &mut PopulationGraph<K>, line: &ResultLine, type_at: impl Fn(usize) -> K) {
-    graph.add_sequence(
-        line.pairs.iter().map(|pair| Opportunity::new(type_at(pair.cause.index()), type_at(pair.effect.index()), pair)),
-    );
+/// Adds one result, which must hold all its tested pairs, to a graph.
+pub fn add_result(graph: &mut PopulationGraph<EventName>, line: &ResultLine) {
+    graph.add_sequence(line.pairs.iter().map(|pair| {
+        let (cause, effect) = line.types_of(pair);
+        Opportunity::new(cause, effect, pair)
+    }));
 }

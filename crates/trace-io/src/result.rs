@@ -6,8 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use trace_core::theory::ErrorBound;
 use trace_core::{
-    DensityModel, EventId, EventName, EventSequence, Pair, Plan, Position, SampleGraph, SummaryEdge, SummaryGraph,
-    ThresholdRule, Vocabulary,
+    DensityModel, EventId, EventName, EventSequence, Pair, Plan, Position, Question, SampleGraph, SummaryEdge,
+    SummaryGraph, ThresholdRule, Vocabulary,
 };
 
 use crate::Error;
@@ -152,6 +152,9 @@ pub struct ResultLine {
     pub options: Option<ResultOptions>,
     /// What happened.
     pub events: Vec<EventName>,
+    /// The step of each event, where event types have families.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Vec<EventName>>,
     /// When.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Vec<f64>>,
@@ -187,6 +190,7 @@ impl ResultLine {
             model: model.clone(),
             options: Some(options),
             events: graph.events().iter().map(|event| name(*event)).collect(),
+            steps: None,
             times: sequence.times.as_ref().map(|times| with_end(times, graph.events().len())),
             skipped: Vec::new(),
             pairs: graph.pairs().iter().filter(|pair| pair.kept || options.all_pairs).copied().collect(),
@@ -213,7 +217,20 @@ impl ResultLine {
 
     /// Whether the line holds every tested pair, kept or not.
     pub fn has_all_pairs(&self) -> bool {
-        self.options.is_none_or(|options| options.all_pairs) && self.pairs.len() == self.tested_pairs().count()
+        // Which of them the question how can be asked of is not said in the line.
+        let asked = |pair: &&Pair| pair.question == Question::Whether;
+        self.options.is_none_or(|options| options.all_pairs)
+            && (self.settings.plan.question == Some(Question::How)
+                || self.pairs.iter().filter(asked).count() == self.tested_pairs().count())
+    }
+
+    /// The types of an edge: its events, or their steps where the question is whether a step happens.
+    pub fn types_of(&self, pair: &Pair) -> (EventName, EventName) {
+        let name = |position: Position| match &self.steps {
+            Some(steps) if pair.question == Question::Whether => steps[position.index()].clone(),
+            _ => self.events[position.index()].clone(),
+        };
+        (name(pair.cause), name(pair.effect))
     }
 
     /// Whether the summary has edges from a type to itself; a line of an early version shows it only where it has some.
@@ -265,6 +282,9 @@ impl ResultLine {
     fn fault(&self) -> Option<String> {
         if self.schema != RESULT_SCHEMA && self.schema != FIRST_SCHEMA {
             return Some(format!("expected schema {RESULT_SCHEMA:?}, found {:?}", self.schema));
+        }
+        if self.steps.as_ref().is_some_and(|steps| steps.len() != self.events.len()) {
+            return Some("steps: expected one for each event".to_owned());
         }
         if !self.skipped.is_sorted_by(|a, b| a < b) {
             return Some("skipped: expected ascending positions".to_owned());

@@ -89,8 +89,8 @@ pub fn read_truth(path: &Path) -> Result<FxHashMap<String, TruthLine>, Error> {
 /// Reads true type pairs from a CSV file with a header that has `cause` and `effect`.
 ///
 /// Where a column `class` tells why pairs depend on each other, only designed ones are taken; where a column `question`
-/// tells what a pair answers, only those that say whether an event happens.
-pub fn read_type_pairs(path: &Path) -> Result<Vec<(EventName, EventName)>, Error> {
+/// tells what a pair answers, only those that answer this one.
+pub fn read_type_pairs(path: &Path, question: Question) -> Result<Vec<(EventName, EventName)>, Error> {
     let mut reader = csv::ReaderBuilder::new()
         .flexible(false)
         .from_path(path)
@@ -106,7 +106,7 @@ pub fn read_type_pairs(path: &Path) -> Result<Vec<(EventName, EventName)>, Error
     };
     let (cause, effect) = (column("cause")?, column("effect")?);
     let optional = |name: &str| header.iter().position(|field| field.trim() == name);
-    let only = [(optional("class"), "designed"), (optional("question"), "whether")];
+    let only = [(optional("class"), "designed"), (optional("question"), question.name())];
     let mut pairs = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| Error::file(path, error.to_string()))?;

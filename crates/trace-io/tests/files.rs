@@ -83,7 +83,7 @@ fn a_population_survives_its_file() {
     for strength in [0.5, 0.25, 0.125] {
         let mut line = line();
         line.pairs[0].strength = strength;
-        add_result(&mut graph, &line, |position| line.events[position].clone());
+        add_result(&mut graph, &line);
     }
     let file = Population::new(&graph, &line().settings, &line().model);
     file.write(&path).unwrap();

@@ -138,7 +138,7 @@ impl Merged {
                     && known.1 == line.settings
                     && known.2 == line.model =>
             {
-                add_result(&mut known.0, line, |position| line.events[position].clone());
+                add_result(&mut known.0, line);
             }
             _ => self.scored = Scored::Impossible,
         }

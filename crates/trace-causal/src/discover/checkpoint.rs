@@ -8,7 +8,7 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use trace_core::evidence::PairList;
+use trace_core::evidence::PairLists;
 use trace_core::{EventId, EvidenceBase, PairRecord, PopulationGraph, TypePair};
 use trace_io::Error;
 use trace_io::output::{partial_path, write_whole};
@@ -60,7 +60,7 @@ pub(super) fn write(job: &Job<'_>, state: &State) -> Result<(), Error> {
         branch_positions: state.branch_positions,
         pairs: pairs.map(|(types, record)| (*types, record.clone())).collect(),
         evidence: state.population.evidence,
-        pair_list: job.evidence.map(PairList::fingerprint),
+        pair_list: job.evidence.map(PairLists::fingerprint),
     };
     write_whole(&partial_path(path), |out| Ok(serde_json::to_writer(out, &checkpoint)?))
 }
@@ -80,7 +80,7 @@ pub(super) fn read(job: &Job<'_>, population: &Path) -> Result<Option<State>, Er
     let done = checkpoint.ids.len();
     let same_sequences = done <= job.log.sequences.len()
         && checkpoint.ids.iter().zip(&job.log.sequences).all(|(id, sequence)| *id == sequence.id);
-    let same_sequences = same_sequences && checkpoint.pair_list == job.evidence.map(PairList::fingerprint);
+    let same_sequences = same_sequences && checkpoint.pair_list == job.evidence.map(PairLists::fingerprint);
     if checkpoint.settings != job.settings || checkpoint.model != job.model || !same_sequences {
         return Err(Error::file(
             &path,

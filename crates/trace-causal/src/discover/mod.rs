@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use trace_core::evidence::{EvidenceRule, PairList, PairScope};
+use trace_core::evidence::{EvidenceRule, PairLists, PairScope};
 use trace_core::random::{Purpose, Streams};
 use trace_core::{
-    Discovery, Divergence, EventSequence, History, Intervention, Knowledge, Memory, Particles, Plan, Proposal,
-    Settings, Threshold,
+    Discovery, Divergence, EventSequence, Families, History, Intervention, Knowledge, Memory, Particles, Plan,
+    Proposal, Question, Settings, Threshold,
 };
 use trace_io::log::{EventLog, Unknown};
 use trace_io::output::{PartialFile, check_writable, partial_path, same_file};
@@ -219,6 +219,14 @@ impl<'d> Discover<'d> {
         self
     }
 
+    /// What is asked where event types are outcomes of steps: whether a step happens, or how it turns out; both by
+    /// default.
+    #[must_use]
+    pub const fn question(mut self, question: Option<Question>) -> Self {
+        self.options.settings.question = question;
+        self
+    }
+
     /// The seed of all random draws.
     #[must_use]
     pub const fn seed(mut self, seed: u64) -> Self {
@@ -279,7 +287,11 @@ impl<'d> Discover<'d> {
     pub fn run(&self, log: &Log) -> Result<Found, Error> {
         let (out, population) = self.check_paths(log)?;
         let density = self.model.density();
-        let discovery = Discovery::with_settings(density, self.options.settings);
+        let families = self.model.families_for(log)?;
+        let mut discovery = Discovery::with_settings(density, self.options.settings);
+        if let Some(families) = &families {
+            discovery = discovery.families(families);
+        }
         let plan = discovery.plan()?;
         let knowledge = self.knowledge.as_deref().map(|path| KnowledgeFile::read(path, self.model)).transpose()?;
         let mut events = log.read_for(self.model, self.options.unknown, &self.control)?;
@@ -293,7 +305,7 @@ impl<'d> Discover<'d> {
         let known = knowledge.as_ref().map(|file| &file.knowledge);
         // In memory the population is always there.
         let merges = population.is_some() || out.is_none();
-        let list = self.pair_list(&events, &plan, known).filter(|_| merges);
+        let list = self.pair_lists(&events, &plan, known, discovery.asked_families()).filter(|_| merges);
         if let Some(shard) = self.options.shard {
             // After the pairs were counted: all shards gather evidence for the same ones.
             shard.take(&mut events)?;
@@ -329,7 +341,13 @@ impl<'d> Discover<'d> {
     }
 
     /// The type pairs to gather evidence for, where the settings allow it and any sequence is new to the model.
-    fn pair_list(&self, events: &EventLog, plan: &Plan, knowledge: Option<&Knowledge>) -> Option<PairList> {
+    fn pair_lists(
+        &self,
+        events: &EventLog,
+        plan: &Plan,
+        knowledge: Option<&Knowledge>,
+        families: Option<&Families>,
+    ) -> Option<PairLists> {
         let density = self.model.density();
         let possible = plan.intervention == Intervention::Atomic && plan.history == History::Observed;
         let unseen = |sequence: &EventSequence| self.model.trained_on(&sequence.id) != Some(true);
@@ -342,8 +360,9 @@ impl<'d> Discover<'d> {
             first_cause: plan.first_cause().max(usize::from(!density.predicts_first())),
             end: density.end().filter(|_| plan.end),
             knowledge,
+            families: None,
         };
-        Some(PairList::count(&events.sequences, scope))
+        Some(PairLists::count(&events.sequences, scope, families))
     }
 
     /// The places to write. Refuses to write over what is read, and to start what cannot be written in the end.
@@ -479,7 +498,10 @@ fn write_population(job: &Job<'_>, state: &State) -> Result<(), Error> {
 impl State {
     /// The population so far, by names.
     fn population(&self, job: &Job<'_>) -> Population {
-        let graph = self.population.rename(|id| job.vocabulary.name(*id));
+        let graph = self.population.rename(|id, question| match (job.families(), question) {
+            (Some(families), Question::Whether) => pipeline::step_name(families, job.vocabulary, *id),
+            _ => job.vocabulary.name(*id),
+        });
         Population::new(&graph, &job.settings, &job.model, &job.rule)
     }
 }

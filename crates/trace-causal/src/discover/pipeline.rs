@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use trace_core::evidence::{EvidenceRule, PairList};
-use trace_core::{Discovered, Discovery, EventId, PopulationGraph, Vocabulary};
+use trace_core::evidence::{EvidenceRule, PairLists};
+use trace_core::{Discovered, Discovery, EventId, EventName, Families, PopulationGraph, Vocabulary};
 use trace_io::log::EventLog;
 use trace_io::output::PartialFile;
 use trace_io::result::{ResultLine, ResultModel, ResultOptions, RunSettings};
@@ -45,7 +45,7 @@ pub(super) struct Job<'j> {
     /// Whether pairs are merged at all.
     pub(super) merges: bool,
     /// The pairs that evidence is gathered for, where it is.
-    pub(super) evidence: Option<&'j PairList>,
+    pub(super) evidence: Option<&'j PairLists>,
     /// What decides in the population.
     pub(super) rule: EvidenceRule,
     /// The model, which may have another half for each sequence.
@@ -56,6 +56,11 @@ impl Job<'_> {
     /// The end of a case, where it is an effect.
     pub(super) fn end(&self) -> Option<EventId> {
         self.halves.density().end().filter(|_| self.settings.plan.end)
+    }
+
+    /// Which event types are outcomes of the same step, where that is asked about.
+    pub(super) fn families(&self) -> Option<&Families> {
+        self.discovery.asked_families()
     }
 
     fn run(&self, index: usize) -> Result<(ResultLine, Discovered), Error> {
@@ -74,7 +79,20 @@ impl Job<'_> {
         let mut line =
             ResultLine::new(sequence, &found.graph, &self.settings, &self.model, self.vocabulary, self.options);
         line.skipped.clone_from(&self.log.skipped[index]);
+        line.steps = self.families().map(|families| {
+            let step = |event: &EventId| step_name(families, self.vocabulary, *event);
+            found.graph.events().iter().map(step).collect()
+        });
         Ok((line, found))
+    }
+}
+
+/// What the step of a type is called; the end of a case is a step of its own.
+pub(super) fn step_name(families: &Families, vocabulary: &Vocabulary, event: EventId) -> EventName {
+    if event.index() < families.len() {
+        families.step_name(families.step(event)).into()
+    } else {
+        vocabulary.name(event)
     }
 }
 
@@ -141,7 +159,7 @@ impl Writer {
             self.state.edges += found.graph.edges().count();
             self.state.branch_positions += found.branch_positions;
             if job.merges {
-                self.state.population.add(&found.graph);
+                self.state.population.add(&found.graph, job.families());
             }
             if let Some(list) = job.evidence {
                 self.state.population.add_evidence(list, found.evidence.as_ref());

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use trace_core::{EventId, PopulationGraph};
+use trace_core::{PopulationGraph, SampleGraph};
 use trace_io::Error as FileError;
 use trace_io::output::{PartialFile, complete_lines, partial_path};
-use trace_io::population::{Population, add_result};
+use trace_io::population::Population;
 use trace_io::result::ResultLine;
 
 use super::checkpoint;
@@ -99,10 +99,10 @@ fn state(job: &Job<'_>, results: &[ResultLine], partial: &Path) -> Result<State,
     };
     // Results with all pairs make the population again, but for its evidence.
     if job.options.all_pairs && job.evidence.is_none() {
-        let end = EventId(job.vocabulary.len() as u32);
         let mut population = PopulationGraph::default();
         for (line, sequence) in results.iter().zip(&job.log.sequences) {
-            add_result(&mut population, line, |position| sequence.events.get(position).copied().unwrap_or(end));
+            let events = sequence.with_end(job.end()).into_owned();
+            population.add(&SampleGraph::new(events, line.pairs.clone(), job.settings.plan.threshold), job.families());
         }
         return Ok(State { done: results.len(), edges: kept(results), population, ..State::default() });
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trace_causal::{
-    DEFAULT_CHAINS, Divergence, EvidenceRule, History, Intervention, Memory, Particles, Proposal, Settings, Shard,
-    Threshold, Unknown,
+    DEFAULT_CHAINS, Divergence, EvidenceRule, History, Intervention, Memory, Particles, Proposal, Question, Settings,
+    Shard, Threshold, Unknown,
 };
 
 use super::LogArgs;
@@ -118,6 +118,9 @@ pub struct MethodArgs {
     /// What a strength must exceed: nats, scaling-law or bound [default: 0.05; scaling-law for the staircase]
     #[arg(long, value_name = "X|RULE", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<Threshold>,
+    /// Where events are outcomes of steps: whether a step happens, or how it turns out [default: both]
+    #[arg(long, value_enum)]
+    pub question: Option<QuestionFlag>,
     /// Also ask what led to the end of a case
     #[arg(long)]
     pub end: bool,
@@ -152,6 +155,7 @@ impl MethodArgs {
             memory: self.memory,
             context: self.context,
             threshold: self.threshold,
+            question: self.question.map(QuestionFlag::question),
             end: self.end,
             seed: self.seed,
         }
@@ -178,6 +182,25 @@ pub enum ProposalFlag {
     Model,
     /// What else could have stood there, given the past and the events between
     Plausible,
+}
+
+/// What is asked where events are outcomes of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum QuestionFlag {
+    /// Whether the effect's step happens, had another step stood at the cause
+    Whether,
+    /// How the effect's step turns out, had the cause's step turned out otherwise
+    How,
+}
+
+impl QuestionFlag {
+    /// The library's question.
+    pub const fn question(self) -> Question {
+        match self {
+            Self::Whether => Question::Whether,
+            Self::How => Question::How,
+        }
+    }
 }
 
 /// What is compared.

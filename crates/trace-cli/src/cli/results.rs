@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+
+use super::QuestionFlag;
 use trace_causal::{EvidenceRule, ExportFormat, GraphKind};
 
 /// The flags of `trace aggregate`.
@@ -71,6 +73,9 @@ pub struct EvaluateArgs {
     /// Count pairs of a type with itself in the summary
     #[arg(long)]
     pub self_loops: bool,
+    /// Which question is scored, where events are outcomes of steps
+    #[arg(long, value_enum, default_value_t = QuestionFlag::Whether)]
+    pub question: QuestionFlag,
 }
 
 /// The flags of `trace export`.

@@ -9,7 +9,8 @@ use crate::failure::Failure;
 use crate::output::{print, print_json};
 
 pub fn run(args: &EvaluateArgs) -> Result<(), Failure> {
-    let options = EvaluateOptions { threshold: args.threshold, self_loops: args.self_loops };
+    let options =
+        EvaluateOptions { threshold: args.threshold, self_loops: args.self_loops, question: args.question.question() };
     let evaluated = trace_causal::evaluate(&args.results, &args.truth, &options)?;
     if args.json {
         return print_json(&evaluated);
@@ -54,6 +55,12 @@ fn results(scored: &Scored) -> String {
             scored.outside
         );
     }
+    if scored.untestable > 0 {
+        text += &format!(
+            "{} of {} true edges could not be tested, because there was no room for anything else; they count as missed\n",
+            scored.untestable, scored.true_edges
+        );
+    }
     if scored.unscored > 0 {
         text += &format!("{} sequences have a truth but no result\n", scored.unscored);
     }
@@ -69,6 +76,9 @@ fn population(scored: &ScoredPopulation) -> String {
     rows.push(vec!["auroc (unsigned score)".to_owned(), cell(scored.unsigned.auroc)]);
     rows.push(vec!["average_precision (unsigned score)".to_owned(), cell(scored.unsigned.average_precision)]);
     let mut text = render(&rows);
+    if scored.untestable > 0 {
+        text += &format!("{} true pairs could not be tested; they count as missed\n", scored.untestable);
+    }
     if scored.outside > 0 {
         text += &format!("{} true pairs never had an opportunity and are not scored\n", scored.outside);
     }

@@ -22,25 +22,28 @@ mod settings;
 mod statistics;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 pub use overlap::LEAST_OVERLAP;
-use posterior::{Observed, Posterior};
+use posterior::{Observed, Outcomes, Posterior};
 pub(crate) use proposal::model_table;
-use proposal::{Amount, Draws};
+use proposal::{Amount, Draws, Replacements};
 pub use proposal::{CumulativeTable, Proposal};
-use rows::{Batch, Buffers, Cause, Span, TokenSlice, particles_per_batch};
+use rows::{Batch, Buffers, Cause, PairState, Span, TokenSlice, particles_per_batch};
 use settings::Schedule;
 pub use settings::{
     DEFAULT_MEMORY, DEFAULT_SEED, DEFAULT_THRESHOLD, Divergence, History, Intervention, MOST_PARTICLES, Memory,
     Particles, Plan, Settings, Threshold, ThresholdRule,
 };
 
-use crate::evidence::{PairList, SequenceEvidence};
+use crate::evidence::{Evidence, PairLists, SequenceEvidence};
 use crate::graph::{Pair, SampleGraph, Verdict};
 use crate::random::Streams;
-use crate::{DensityModel, Error, EventId, EventSequence, Knowledge, Lag, Position, Prior, Question, Reading};
+use crate::{
+    DensityModel, Error, EventId, EventSequence, Families, Knowledge, Lag, Position, Prior, Question, Reading,
+};
 
 /// Finds what caused what in one sequence, with one model.
 ///
@@ -73,7 +76,8 @@ pub struct Discovery<'m> {
     model: &'m dyn DensityModel,
     settings: Settings,
     knowledge: Option<&'m Knowledge>,
-    evidence: Option<&'m PairList>,
+    evidence: Option<&'m PairLists>,
+    families: Option<&'m Families>,
 }
 
 /// What discovery found in one sequence.
@@ -84,7 +88,7 @@ pub struct Discovered {
     /// How many branch positions the model scored: the work that was done.
     pub branch_positions: u64,
     /// What the sequence says of each listed pair of types, where evidence was asked for.
-    pub evidence: Option<SequenceEvidence>,
+    pub evidence: Option<Evidence>,
 }
 
 impl<'m> Discovery<'m> {
@@ -95,7 +99,7 @@ impl<'m> Discovery<'m> {
 
     /// Discovery with these settings.
     pub const fn with_settings(model: &'m dyn DensityModel, settings: Settings) -> Self {
-        Self { model, settings, knowledge: None, evidence: None }
+        Self { model, settings, knowledge: None, evidence: None, families: None }
     }
 
     /// Which positions are replaced.
@@ -163,9 +167,31 @@ impl<'m> Discovery<'m> {
 
     /// Gather evidence on these pairs of types. It rests on the model's posterior whatever the proposal is.
     #[must_use]
-    pub const fn evidence(mut self, pairs: &'m PairList) -> Self {
+    pub const fn evidence(mut self, pairs: &'m PairLists) -> Self {
         self.evidence = Some(pairs);
         self
+    }
+
+    /// Which event types are outcomes of the same step: two questions are then asked, whether a step happens and how it
+    /// turns out.
+    #[must_use]
+    pub const fn families(mut self, families: &'m Families) -> Self {
+        self.families = Some(families);
+        self
+    }
+
+    /// Which of the two questions; both by default.
+    #[must_use]
+    pub const fn question(mut self, question: Option<Question>) -> Self {
+        self.settings.question = question;
+        self
+    }
+
+    /// The families, as far as the settings allow to ask about them.
+    pub fn asked_families(&self) -> Option<&'m Families> {
+        let Settings { intervention, history, divergence, .. } = self.settings;
+        let plain = (Intervention::Atomic, History::Observed, Divergence::Event);
+        self.families.filter(|families| families.any() && (intervention, history, divergence) == plain)
     }
 
     /// The seed of all random draws.
@@ -196,6 +222,13 @@ impl<'m> Discovery<'m> {
 
     /// The settings with every default filled in for this model.
     pub fn plan(&self) -> Result<Plan, Error> {
+        if self.settings.question == Some(Question::How) && self.asked_families().is_none() {
+            return Err(Error::setting(
+                "question",
+                "how needs event types that are outcomes of the same step, and goes with intervention atomic, history \
+                 observed and divergence event",
+            ));
+        }
         self.settings.plan(self.model)
     }
 
@@ -304,6 +337,18 @@ impl Run<'_> {
         self.plan.schedule(self.model().vocabulary_size()) == Schedule::Enumerate
     }
 
+    fn families(&self) -> Option<&Families> {
+        self.discovery.asked_families()
+    }
+
+    /// Whether a question is asked.
+    fn asks(&self, question: Question) -> bool {
+        match question {
+            Question::Whether => self.plan.question != Some(Question::How),
+            Question::How => self.families().is_some() && self.plan.question != Some(Question::Whether),
+        }
+    }
+
     fn observed(&self) -> Result<Discovered, Error> {
         let (plan, model) = (self.plan, self.model());
         let length = self.events.len();
@@ -331,10 +376,18 @@ impl Run<'_> {
     }
 
     /// The finished estimate of one pair.
-    fn estimate(&self, cause: &Cause, lag: usize, (overlap, probability): Place) -> Result<Pair, Error> {
-        let statistics = &cause.pairs[lag - 1].statistics;
+    fn estimate(
+        &self,
+        cause: &Cause,
+        question: Question,
+        lag: usize,
+        (overlap, probability): Place,
+    ) -> Result<Pair, Error> {
+        let states = if question == Question::How { &cause.how } else { &cause.pairs };
+        let statistics = &states[lag - 1].statistics;
         let effect = cause.position + lag;
-        let enumerated = self.enumerates();
+        // The outcomes of a step are few: all of them are gone through.
+        let enumerated = question == Question::How || self.enumerates();
         let std_error = if enumerated { 0.0 } else { statistics.std_error(self.population(cause.position, lag)) };
         if !statistics.is_empty() && !(statistics.strength.is_finite() && statistics.log_ratio().is_finite()) {
             return Err(Error::NotFinite { position: effect });
@@ -347,7 +400,7 @@ impl Run<'_> {
             cause: from,
             effect: to,
             lag: Lag(lag as u32),
-            question: Question::Whether,
+            question,
             strength: statistics.strength,
             std_error,
             particles: statistics.count as u32,
@@ -374,12 +427,12 @@ struct Gathered {
     pairs: Vec<Pair>,
     excluded: Vec<(Position, Position)>,
     work: u64,
-    evidence: Option<SequenceEvidence>,
+    evidence: Option<Evidence>,
 }
 
 impl Gathered {
-    fn new(list: Option<&PairList>) -> Self {
-        let evidence = list.map(|list| SequenceEvidence::new(list.len()));
+    fn new(lists: Option<&PairLists>) -> Self {
+        let evidence = lists.map(Evidence::new);
         Self { pairs: Vec::new(), excluded: Vec::new(), work: 0, evidence }
     }
 
@@ -393,12 +446,22 @@ impl Gathered {
     }
 
     /// Adds a cause whose pairs are decided.
-    fn add_cause(&mut self, run: &Run<'_>, cause: &Cause, place: impl Fn(usize) -> Place) -> Result<(), Error> {
+    fn add_cause(
+        &mut self,
+        run: &Run<'_>,
+        cause: &Cause,
+        place: impl Fn(Question, usize) -> Place,
+    ) -> Result<(), Error> {
         for lag in 1..=cause.pairs.len() {
             if cause.excludes(lag) {
                 self.excluded.push((Position(cause.position as u32), Position((cause.position + lag) as u32)));
-            } else {
-                self.pairs.push(run.estimate(cause, lag, place(lag))?);
+                continue;
+            }
+            if run.asks(Question::Whether) {
+                self.pairs.push(run.estimate(cause, Question::Whether, lag, place(Question::Whether, lag))?);
+            }
+            if !cause.how.is_empty() && run.has_outcomes(cause.position + lag) {
+                self.pairs.push(run.estimate(cause, Question::How, lag, place(Question::How, lag))?);
             }
         }
         Ok(())
@@ -426,17 +489,23 @@ impl Group<'_> {
         for cause in causes.iter_mut().filter(predicted) {
             let mut row = vec![0.0; model.row_size()];
             self.reading.distribution(cause.position, &mut row)?;
+            row.truncate(model.vocabulary_size()); // the end is nothing that could have stood there
             cause.prediction = Some(row);
             if run.discovery.evidence.is_some() {
                 let sizes = (model.vocabulary_size(), model.row_size());
                 cause.posterior = Some(Posterior::new(cause.pairs.len(), sizes.0, sizes.1));
             }
         }
+        if run.asks(Question::How) {
+            found.work += self.outcomes(&mut causes)?;
+        }
         // Where types are drawn, evidence has draws of its own.
         let shares = run.discovery.evidence.is_some() && evidence_draws.is_none();
         let apart: Vec<Option<Posterior>> =
             if shares { Vec::new() } else { causes.iter_mut().map(|cause| cause.posterior.take()).collect() };
-        found.work += self.rounds(&mut causes, shares)?;
+        if run.asks(Question::Whether) {
+            found.work += self.rounds(&mut causes, shares || run.families().is_some())?;
+        }
         if let Some(draws) = evidence_draws {
             for (cause, posterior) in causes.iter_mut().zip(apart) {
                 cause.posterior = posterior;
@@ -445,13 +514,20 @@ impl Group<'_> {
         }
         let enumerated = run.enumerates();
         for cause in &mut causes {
-            if let Some(sums) = &mut found.evidence {
-                self.contribute(cause, sums)?;
+            if let Some(sums) = found.evidence.as_mut().filter(|_| run.asks(Question::Whether)) {
+                self.contribute(cause, &mut sums.whether)?;
+            }
+            if let Some(sums) = found.evidence.as_mut().and_then(|sums| sums.how.as_mut()) {
+                self.contribute_outcomes(cause, sums)?;
             }
             let cause = &*cause;
-            found.add_cause(run, cause, |lag| {
+            found.add_cause(run, cause, |question, lag| {
                 let observed = self.reading.observed()[cause.position + lag].probability();
-                (cause.overlap(run.events, self.reading, lag, enumerated), observed)
+                let overlap = match question {
+                    Question::Whether => cause.overlap(run.families(), run.events, self.reading, lag, enumerated),
+                    Question::How => cause.overlap_of_outcomes(run.events, self.reading, lag),
+                };
+                (overlap, observed)
             })?;
         }
         Ok(found)
@@ -489,9 +565,11 @@ impl Group<'_> {
                     tokens: &tokens,
                     with_rows,
                     log_frequencies: log_frequencies.as_deref(),
+                    families: run.families().map(|families| (families, Question::Whether)),
+                    events: run.events,
                 };
                 work += batch.score(&spans, &mut buffers, &mut |cause, lag, draw| {
-                    causes[cause].take(plan, run.events, lag, draw);
+                    causes[cause].take(plan, run.families(), run.events, lag, draw);
                 })?;
                 from = to;
             }
@@ -524,6 +602,8 @@ impl Group<'_> {
                 tokens: &tokens,
                 with_rows: true,
                 log_frequencies: None,
+                families: None,
+                events: run.events,
             };
             work += batch.score(&spans, &mut buffers, &mut |cause, lag, draw| {
                 let cause = &mut causes[cause];
@@ -532,7 +612,7 @@ impl Group<'_> {
                     // Each draw stands for its share of all that is not the observed event.
                     let share =
                         (-prediction[own.index()].exp_m1()).max(f64::MIN_POSITIVE).ln() - (EVIDENCE_DRAWS as f64).ln();
-                    posterior.add(lag, draw.event, share + draw.between, draw.row);
+                    posterior.add(run.families(), lag, draw.event, share + draw.between, draw.row);
                 }
             })?;
         }
@@ -542,7 +622,7 @@ impl Group<'_> {
     /// Adds what a cause says of every listed pair.
     fn contribute(&self, cause: &mut Cause, sums: &mut SequenceEvidence) -> Result<(), Error> {
         let run = self.run;
-        let (Some(list), Some(prediction), Some(posterior)) =
+        let (Some(lists), Some(prediction), Some(posterior)) =
             (run.discovery.evidence, &cause.prediction, &mut cause.posterior)
         else {
             return Ok(());
@@ -555,10 +635,77 @@ impl Group<'_> {
             let at = |position: usize| Position(position as u32);
             if !run.sequence.tied(at(cause.position), at(effect)) {
                 self.reading.distribution(effect, &mut row)?;
-                posterior.add(lag, own, prediction[own.index()] + between, &row);
+                posterior.add(run.families(), lag, own, prediction[own.index()] + between, &row);
+                let step = |event| run.families().map_or(event, |families| families.representative(event));
+                let nearest = run.events[cause.position + 1..effect].iter().all(|event| step(*event) != step(own));
+                let observed = Observed { cause: step(own), effect: step(run.events[effect]), lag, nearest };
+                posterior.contribute(observed, run.families(), &lists.whether, run.discovery.knowledge, sums);
+            }
+            between += self.reading.observed()[effect].log_p;
+        }
+        Ok(())
+    }
+}
+
+/// The outcomes of steps: the question how.
+impl Group<'_> {
+    /// Tries the other outcomes of each cause's step.
+    fn outcomes(&self, causes: &mut [Cause]) -> Result<u64, Error> {
+        let (run, plan) = (self.run, self.run.plan);
+        let Some(families) = run.families() else { return Ok(0) };
+        let log_frequencies = run.log_frequencies();
+        let mut spans = Vec::new();
+        for cause in causes.iter_mut() {
+            let asked = cause.prediction.is_some() && run.has_outcomes(cause.position);
+            if asked {
+                cause.how = vec![PairState::default(); cause.pairs.len()];
+                if run.discovery.evidence.is_some() {
+                    cause.outcomes = vec![Outcomes::default(); cause.pairs.len()];
+                }
+            }
+            spans.push(if asked { cause.whole() } else { cause.nothing() });
+        }
+        let tokens = |position: usize| {
+            let own = run.events[position];
+            let events: Vec<EventId> = families.members(own).iter().copied().filter(|event| *event != own).collect();
+            let to = events.len();
+            Ok(TokenSlice { of: Arc::new(Replacements { events, log_weights: None }), from: 0, to })
+        };
+        let batch = Batch {
+            plan,
+            reading: self.reading,
+            row_size: run.model().row_size(),
+            tokens: &tokens,
+            with_rows: true,
+            log_frequencies: log_frequencies.as_deref(),
+            families: Some((families, Question::How)),
+            events: run.events,
+        };
+        Ok(batch.score(&spans, &mut Buffers::default(), &mut |cause, lag, draw| {
+            let cause = &mut causes[cause];
+            if run.has_outcomes(cause.position + lag) {
+                cause.take_outcome(plan, families, run.events[cause.position + lag], lag, draw);
+            }
+        })?)
+    }
+
+    /// Adds what the outcome of a cause says of those of its effects.
+    fn contribute_outcomes(&self, cause: &mut Cause, sums: &mut SequenceEvidence) -> Result<(), Error> {
+        let run = self.run;
+        let (Some(families), Some(prediction)) = (run.families(), &cause.prediction) else { return Ok(()) };
+        let Some(list) = run.discovery.evidence.and_then(|lists| lists.how.as_ref()) else { return Ok(()) };
+        let own = run.events[cause.position];
+        let mut row = vec![0.0; run.model().row_size()];
+        let mut between = 0.0;
+        for (lag, outcomes) in (1..).zip(&mut cause.outcomes) {
+            let effect = cause.position + lag;
+            let at = |position: usize| Position(position as u32);
+            if run.has_outcomes(effect) && !run.sequence.tied(at(cause.position), at(effect)) {
+                self.reading.distribution(effect, &mut row)?;
+                outcomes.add(families, run.events[effect], own, prediction[own.index()] + between, &row);
                 let nearest = !run.events[cause.position + 1..effect].contains(&own);
                 let observed = Observed { cause: own, effect: run.events[effect], lag, nearest };
-                posterior.contribute(observed, list, run.discovery.knowledge, sums);
+                outcomes.contribute(observed, families, list, sums);
             }
             between += self.reading.observed()[effect].log_p;
         }
@@ -567,6 +714,13 @@ impl Group<'_> {
 }
 
 impl Run<'_> {
+    /// Whether the event at a position is one of several outcomes of its step.
+    fn has_outcomes(&self, position: usize) -> bool {
+        let event = self.events[position];
+        event.index() < self.model().vocabulary_size()
+            && self.families().is_some_and(|families| families.has_outcomes(event))
+    }
+
     /// The logarithm of each type's share, where draws follow frequencies.
     fn log_frequencies(&self) -> Option<Vec<f64>> {
         let frequencies = self.model().frequencies().filter(|_| self.plan.proposal == Proposal::Unigram)?;

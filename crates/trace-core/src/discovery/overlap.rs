@@ -23,14 +23,14 @@ pub(super) struct Room {
     others: f64,
     /// `log Σ v_r` over alternatives.
     importance: f64,
-    /// `log P(y) w_y`, where the effect's own type was tried.
-    effect: f64,
+    /// `log Σ P(r) w_r` over what is no alternative but for the event itself, as far as it was tried.
+    taken: f64,
 }
 
 impl Default for Room {
     fn default() -> Self {
         let none = f64::NEG_INFINITY;
-        Self { others: none, importance: none, effect: none }
+        Self { others: none, importance: none, taken: none }
     }
 }
 
@@ -39,8 +39,9 @@ impl Default for Room {
 pub(super) struct Place {
     /// `log P(x | x_{<j})`.
     pub(super) cause: f64,
-    /// `log P(y | x_{<j})`; minus infinity where the effect is of the cause's type or the end.
-    pub(super) effect: f64,
+    /// The logarithm of the probability of all else that is no alternative: the effect's type, or what belongs to the
+    /// steps of either.
+    pub(super) taken: f64,
     /// `log w_x`.
     pub(super) between: f64,
 }
@@ -52,22 +53,22 @@ impl Room {
         self.others = log_add_exp(self.others, importance + between);
     }
 
-    /// Adds the effect's own type with `log P(y)` and `log w_y`.
-    pub(super) fn effect(&mut self, prediction: f64, between: f64) {
-        self.effect = prediction + between;
+    /// Adds a type that is no alternative, such as the effect's own, with `log P(y)` and `log w_y`.
+    pub(super) fn taken(&mut self, prediction: f64, between: f64) {
+        self.taken = log_add_exp(self.taken, prediction + between);
     }
 
     /// The overlap, exact where all types were tried.
     pub(super) fn overlap(&self, place: Place, enumerated: bool) -> f64 {
-        let (others, effect) = if enumerated {
-            (self.others, self.effect)
+        let (others, taken) = if enumerated {
+            (self.others, self.taken)
         } else {
             let mean = self.others - self.importance;
-            let left = 1.0 - place.cause.exp() - place.effect.exp();
+            let left = 1.0 - place.cause.exp() - place.taken.exp();
             let none = f64::NEG_INFINITY;
-            if mean.is_nan() || left <= 0.0 { (none, none) } else { (left.ln() + mean, place.effect + mean) }
+            if mean.is_nan() || left <= 0.0 { (none, none) } else { (left.ln() + mean, place.taken + mean) }
         };
-        let total = log_add_exp(log_add_exp(others, effect), place.cause + place.between);
+        let total = log_add_exp(log_add_exp(others, taken), place.cause + place.between);
         if others == f64::NEG_INFINITY { 0.0 } else { (others - total).exp().clamp(0.0, 1.0) }
     }
 }
@@ -83,12 +84,12 @@ mod tests {
         let w = [0.5, 0.02, 0.1, 0.6, 0.02f64];
         let total: f64 = p.iter().zip(w).map(|(p, w)| p * w).sum();
         let expected = (2..5).map(|r| p[r] * w[r]).sum::<f64>() / total;
-        let place = Place { cause: p[0].ln(), effect: p[1].ln(), between: w[0].ln() };
+        let place = Place { cause: p[0].ln(), taken: p[1].ln(), between: w[0].ln() };
         let mut all = Room::default();
         for r in 2..5 {
             all.alternative(p[r].ln(), w[r].ln());
         }
-        all.effect(p[1].ln(), w[1].ln());
+        all.taken(p[1].ln(), w[1].ln());
         assert!((all.overlap(place, true) - expected).abs() < 1e-12);
         // Drawn uniformly, each alternative equally often: the same but for what the effect's type would have done.
         let drawn = all.overlap(place, false);
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn without_an_alternative_there_is_no_room() {
-        let place = Place { cause: 0.0, effect: f64::NEG_INFINITY, between: -3.0 };
+        let place = Place { cause: 0.0, taken: f64::NEG_INFINITY, between: -3.0 };
         assert_eq!(Room::default().overlap(place, true), 0.0);
         assert_eq!(Room::default().overlap(place, false), 0.0);
     }

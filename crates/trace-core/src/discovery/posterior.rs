@@ -14,7 +14,11 @@
 //! V += π⁰(u) (1 − π⁰(u)) p⁰(v) (1 − p⁰(v))
 //! ```
 //!
-//! A pair of a type with itself is not restricted: there `π⁰ = π` and `p⁰ = S`.
+//! A pair of a type with itself is not restricted: there `π⁰ = π` and `p⁰ = S`. Where event types have families, all
+//! that is of steps: their members' probabilities are summed, and the first member stands for the step.
+//!
+//! The question *how* ([`Outcomes`]) is asked among the outcomes of one step: `π` over those of the cause's step alone,
+//! `p⁰(v)` as the mean of `P(v) / P(v's step)`, and no restriction.
 //!
 //! Rows are added up branch by branch: `m × 3V` numbers for a cause, never `N × m × V`. Replacements of less than
 //! [`LEAST_WEIGHT`] of the largest weight, and types `u` of less than that much of `π`, are left out; each factor of `R`
@@ -22,7 +26,7 @@
 
 use super::Prior;
 use crate::evidence::{PairList, SequenceEvidence};
-use crate::{EventId, Knowledge, Lag};
+use crate::{EventId, Families, Knowledge, Lag, Question};
 
 /// Weights below this share of the largest are taken for nothing.
 const LEAST_WEIGHT: f64 = 1e-5;
@@ -41,7 +45,7 @@ struct AtLag {
     weights: Vec<f64>,
     /// `S`, not normalized.
     following: Vec<f64>,
-    /// `D`.
+    /// `π(v) D(v)`, not normalized.
     own: Vec<f64>,
 }
 
@@ -68,11 +72,19 @@ impl Posterior {
     }
 
     /// Adds one type with the logarithm of its weight and the log-distribution that follows it.
-    pub(super) fn add(&mut self, lag: usize, event: EventId, log_weight: f64, row: &[f64]) {
+    pub(super) fn add(
+        &mut self,
+        families: Option<&Families>,
+        lag: usize,
+        event: EventId,
+        log_weight: f64,
+        row: &[f64],
+    ) {
         let at = &mut self.lags[lag - 1];
         if log_weight > at.unit {
             let shrink = (at.unit - log_weight).exp();
-            at.weights.iter_mut().chain(&mut at.following).for_each(|value| *value *= shrink);
+            let sums = at.weights.iter_mut().chain(&mut at.following).chain(&mut at.own);
+            sums.for_each(|value| *value *= shrink);
             at.unit = log_weight;
         }
         let weight = (log_weight - at.unit).exp();
@@ -80,32 +92,43 @@ impl Posterior {
         if weight <= LEAST_WEIGHT {
             return;
         }
-        at.weights[event.index()] += weight;
+        let step = families.map_or(event, |families| families.representative(event));
+        at.weights[step.index()] += weight;
         for (sum, log_p) in at.following.iter_mut().zip(row) {
             *sum += weight * log_p.exp();
         }
-        at.own[event.index()] = row[event.index()].exp();
+        let members = families.map_or(std::slice::from_ref(&event), |families| families.members(event));
+        at.own[step.index()] += weight * members.iter().map(|member| row[member.index()].exp()).sum::<f64>();
     }
 
     /// Adds what the place says of every listed pair.
     pub(super) fn contribute(
         &mut self,
         observed: Observed,
+        families: Option<&Families>,
         list: &PairList,
         knowledge: Option<&Knowledge>,
         sums: &mut SequenceEvidence,
     ) {
         let Observed { cause, effect, lag, nearest } = observed;
         let AtLag { weights, following, own, .. } = &mut self.lags[lag - 1];
+        if let Some(families) = families {
+            for event in (0..weights.len()).map(|event| EventId(event as u32)) {
+                let step = families.representative(event);
+                if step != event {
+                    following[step.index()] += std::mem::take(&mut following[event.index()]);
+                }
+            }
+        }
         let total: f64 = weights.iter().sum();
-        weights.iter_mut().chain(following.iter_mut()).for_each(|value| *value /= total);
+        weights.iter_mut().chain(following.iter_mut()).chain(own.iter_mut()).for_each(|value| *value /= total);
         // Per effect type: 1 / (1 − π(v)), p⁰(v), and the second factor of R.
         let types = weights.len();
         let effects: Vec<(f64, f64, f64)> = (0..following.len())
             .map(|v| {
                 let weight = if v < types { weights[v] } else { 0.0 };
                 let rest = 1.0 - weight;
-                let restricted = ((following[v] - weight * own[v]) / rest).clamp(0.0, 1.0);
+                let restricted = ((following[v] - own[v]) / rest).clamp(0.0, 1.0);
                 let p = if rest > LEAST_WEIGHT { restricted } else { following[v] };
                 (1.0 / rest.max(LEAST_WEIGHT), p, f64::from(u8::from(v == effect.index())) - p)
             })
@@ -139,6 +162,58 @@ impl Posterior {
                 if u == cause && nearest {
                     place.expected += p;
                     place.observed += f64::from(u8::from(*v == effect));
+                }
+            }
+        }
+    }
+}
+
+/// What the outcomes of one step say of the outcomes of a later one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcomes {
+    /// Each outcome of the cause's step with the logarithm of its weight, and the probabilities of the outcomes of the
+    /// effect's step given that step.
+    of_cause: Vec<(EventId, f64, Vec<f64>)>,
+}
+
+impl Outcomes {
+    /// Adds one outcome of the cause's step.
+    pub(super) fn add(&mut self, families: &Families, effect: EventId, event: EventId, log_weight: f64, row: &[f64]) {
+        let members = families.members(effect);
+        let given = members.iter().map(|v| families.score(Question::How, row, *v).probability()).collect();
+        self.of_cause.push((event, log_weight, given));
+    }
+
+    /// Adds what the place says of every listed pair of outcomes.
+    pub(super) fn contribute(
+        &self,
+        observed: Observed,
+        families: &Families,
+        list: &PairList,
+        sums: &mut SequenceEvidence,
+    ) {
+        let Observed { cause, effect, nearest, .. } = observed;
+        let most = self.of_cause.iter().map(|outcome| outcome.1).fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = self.of_cause.iter().map(|outcome| (outcome.1 - most).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        let shares: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+        let members = families.members(effect);
+        let following: Vec<f64> = (0..members.len())
+            .map(|v| self.of_cause.iter().zip(&shares).map(|((_, _, given), share)| share * given[v]).sum())
+            .collect();
+        let one = |holds: bool| f64::from(u8::from(holds));
+        for ((u, _, _), share) in self.of_cause.iter().zip(&shares) {
+            let (first, row) = list.effects_of(*u);
+            for (v, p) in members.iter().zip(&following) {
+                let Ok(at) = row.binary_search(v) else { continue };
+                let spread = share * (1.0 - share) * p;
+                let place = sums.at(first + at);
+                place.residual += (one(*u == cause) - share) * (one(*v == effect) - p);
+                place.weight += spread;
+                place.variance += spread * (1.0 - p);
+                if *u == cause && nearest {
+                    place.expected += p;
+                    place.observed += one(*v == effect);
                 }
             }
         }

@@ -8,13 +8,13 @@
 use std::sync::Arc;
 
 use super::overlap::{Place, Room};
-use super::posterior::Posterior;
+use super::posterior::{Outcomes, Posterior};
 use super::proposal::{Proposal, Replacements};
 use super::settings::{Divergence, Intervention, Plan};
 use super::statistics::{PairStatistics, Sample};
 use crate::model::{Branches, Measure, Reading, Scores};
-use crate::numerics::{bernoulli_divergence, divergence};
-use crate::{EventId, ModelError, Prior};
+use crate::numerics::{bernoulli_divergence, divergence, log_sum_exp};
+use crate::{EventId, Families, ModelError, Prior, Question};
 
 /// A candidate cause and what is known of its effects so far.
 #[derive(Debug)]
@@ -22,6 +22,10 @@ pub(super) struct Cause {
     pub(super) position: usize,
     /// One for each lag from 1.
     pub(super) pairs: Vec<PairState>,
+    /// How the effect's step turns out, for each lag from 1; empty where that is not asked.
+    pub(super) how: Vec<PairState>,
+    /// What the outcomes of the cause's step say of those of the effects', where evidence is gathered.
+    pub(super) outcomes: Vec<Outcomes>,
     /// What is known of each beforehand.
     pub(super) priors: Vec<Prior>,
     /// The largest lag still to be scored; 0 when all are decided.
@@ -44,7 +48,8 @@ impl Cause {
     pub(super) fn new(position: usize, priors: Vec<Prior>) -> Self {
         let open = priors.iter().rposition(|prior| *prior != Prior::Excluded).map_or(0, |last| last + 1);
         let pairs = vec![PairState::default(); priors.len()];
-        Self { position, pairs, priors, open, prediction: None, posterior: None }
+        let (how, outcomes) = (Vec::new(), Vec::new());
+        Self { position, pairs, how, outcomes, priors, open, prediction: None, posterior: None }
     }
 
     /// Whether prior knowledge keeps a lag from being tested.
@@ -57,25 +62,40 @@ impl Cause {
         Span { position: self.position, open: self.open }
     }
 
+    /// None of its lags.
+    pub(super) const fn nothing(&self) -> Span {
+        Span { position: self.position, open: 0 }
+    }
+
     /// All of its lags.
     pub(super) const fn whole(&self) -> Span {
         Span { position: self.position, open: self.pairs.len() }
     }
 
     /// Takes in what one replacement says of the effect at a lag. The event itself and the effect's own type are no
-    /// alternatives.
-    pub(super) fn take(&mut self, plan: &Plan, events: &[EventId], lag: usize, draw: &Draw<'_>) {
-        let (cause, effect) = (events[self.position], events[self.position + lag]);
+    /// alternatives, nor is what belongs to their steps.
+    pub(super) fn take(
+        &mut self,
+        plan: &Plan,
+        families: Option<&Families>,
+        events: &[EventId],
+        lag: usize,
+        draw: &Draw<'_>,
+    ) {
+        let step = |event: EventId| families.map_or(event, |families| families.representative(event));
+        let own = events[self.position];
+        let (cause, effect) = (step(own), step(events[self.position + lag]));
         let PairState { statistics, room } = &mut self.pairs[lag - 1];
         let prediction = self.prediction.as_ref().map(|row| row[draw.event.index()]);
-        if draw.event == cause {
+        if draw.event == own {
             return;
         }
         if let (Some(prediction), Some(posterior)) = (prediction, &mut self.posterior) {
-            posterior.add(lag, draw.event, prediction + draw.between, draw.row);
+            posterior.add(families, lag, draw.event, prediction + draw.between, draw.row);
         }
-        if draw.event == effect {
-            room.effect(prediction.unwrap_or(f64::NEG_INFINITY), draw.between);
+        let replacement = step(draw.event);
+        if replacement == cause || replacement == effect {
+            room.taken(prediction.unwrap_or(f64::NEG_INFINITY), draw.between);
             return;
         }
         if let Some(prediction) = prediction {
@@ -93,9 +113,34 @@ impl Cause {
         statistics.push(&draw.sample, weight + likelihood);
     }
 
+    /// Takes in what another outcome of the cause's step says of the outcome of the effect's.
+    pub(super) fn take_outcome(
+        &mut self,
+        plan: &Plan,
+        families: &Families,
+        effect: EventId,
+        lag: usize,
+        draw: &Draw<'_>,
+    ) {
+        let Some(prediction) = self.prediction.as_ref().map(|row| row[draw.event.index()]) else { return };
+        let PairState { statistics, room } = &mut self.how[lag - 1];
+        room.alternative(prediction, draw.between);
+        let weight = match plan.proposal {
+            Proposal::Uniform => 0.0,
+            Proposal::Unigram => draw.log_proposal,
+            Proposal::Model => prediction,
+            Proposal::Plausible => prediction + draw.between,
+        };
+        statistics.push(&draw.sample, weight);
+        if let Some(outcomes) = self.outcomes.get_mut(lag - 1) {
+            outcomes.add(families, effect, draw.event, prediction + draw.between, draw.row);
+        }
+    }
+
     /// How much room there was for anything else; `None` where the model does not predict the cause.
     pub(super) fn overlap(
         &self,
+        families: Option<&Families>,
         events: &[EventId],
         reading: &dyn Reading,
         lag: usize,
@@ -104,10 +149,23 @@ impl Cause {
         let row = self.prediction.as_ref()?;
         let (cause, effect) = (events[self.position], events[self.position + lag]);
         let between = reading.observed()[self.position + 1..self.position + lag].iter().map(|score| score.log_p).sum();
-        let of_type = |event: EventId| row.get(event.index()).copied();
-        let effect = of_type(effect).filter(|_| cause != effect).unwrap_or(f64::NEG_INFINITY);
-        let place = Place { cause: row[cause.index()], effect, between };
+        // What belongs to the two steps and is not the event itself. The end of a case is no type.
+        let step = |event: EventId| families.map_or(vec![event].into(), |families| families.step_of(event));
+        let mut taken: Vec<EventId> = step(cause).iter().chain(step(effect).iter()).copied().collect();
+        taken.sort_unstable();
+        taken.dedup();
+        taken.retain(|event| *event != cause && event.index() < row.len());
+        let taken = log_sum_exp(taken.iter().map(|event| row[event.index()]));
+        let place = Place { cause: row[cause.index()], taken, between };
         Some(self.pairs[lag - 1].room.overlap(place, enumerated))
+    }
+
+    /// The same among the outcomes of the cause's step.
+    pub(super) fn overlap_of_outcomes(&self, events: &[EventId], reading: &dyn Reading, lag: usize) -> Option<f64> {
+        let row = self.prediction.as_ref()?;
+        let between = reading.observed()[self.position + 1..self.position + lag].iter().map(|score| score.log_p).sum();
+        let place = Place { cause: row[events[self.position].index()], taken: f64::NEG_INFINITY, between };
+        Some(self.how[lag - 1].room.overlap(place, true))
     }
 }
 
@@ -180,6 +238,10 @@ pub(super) struct Batch<'b> {
     pub(super) with_rows: bool,
     /// The logarithm of each type's share where draws follow frequencies.
     pub(super) log_frequencies: Option<&'b [f64]>,
+    /// How effects are read where event types have families; needs rows.
+    pub(super) families: Option<(&'b Families, Question)>,
+    /// The observed events.
+    pub(super) events: &'b [EventId],
 }
 
 /// The largest number of scores, or of log-probabilities where distributions are compared, that a batch holds.
@@ -269,7 +331,7 @@ impl Batch<'_> {
                         row: if self.with_rows { scores.distribution(entries.0, branch, lag) } else { &[] },
                     };
                     sink(index, lag, &draw);
-                    between[branch] += sample.replaced.log_p;
+                    between[branch] += scores.event(entries.0, branch, lag).log_p;
                 }
             }
         }
@@ -314,7 +376,7 @@ impl Batch<'_> {
     /// The observed distribution, where rows are compared with it.
     fn observed_row(&self, effect: usize, lag: usize, row: &mut Vec<f64>) -> Result<(), ModelError> {
         let compared = self.plan.divergence == Divergence::Full && self.measure() == Measure::Distribution;
-        if compared && self.as_observed(lag) {
+        if (compared || self.families.is_some()) && self.as_observed(lag) {
             row.resize(self.row_size, 0.0);
             self.reading.distribution(effect, row)?;
         }
@@ -330,6 +392,12 @@ impl Batch<'_> {
         lag: usize,
         branch: usize,
     ) -> Sample {
+        if let Some((families, question)) = self.families {
+            let event = self.events[effect];
+            let kept = families.score(question, observed_row, event);
+            let replaced = families.score(question, scores.distribution(entry, branch, lag), event);
+            return Sample { strength: bernoulli_divergence(replaced, kept), kept, replaced };
+        }
         let replaced = scores.event(entry, branch, lag);
         let as_observed = self.as_observed(lag);
         let kept = if as_observed { self.reading.observed()[effect] } else { scores.event(next, branch, lag - 1) };

@@ -42,7 +42,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Discovered, Error> {
                 found.work += cost;
                 for (cause, lag, event, sample) in samples {
                     let draw = Draw { event, log_proposal: 0.0, enumerated: false, between: 0.0, sample, row: &[] };
-                    causes[cause].take(plan, run.events, lag, &draw);
+                    causes[cause].take(plan, None, run.events, lag, &draw);
                 }
             }
             from = to;
@@ -53,7 +53,7 @@ pub(super) fn run(run: &Run<'_>) -> Result<Discovered, Error> {
     }
     for cause in &causes {
         // Histories differ between particles: there is no one probability as observed.
-        found.add_cause(run, cause, |_| (None, 0.0))?;
+        found.add_cause(run, cause, |_, _| (None, 0.0))?;
     }
     Ok(found.discovered(run))
 }
@@ -90,6 +90,8 @@ fn run_particle(run: &Run<'_>, draws: &Draws, spans: &[Span], particle: usize) -
         tokens: &tokens,
         with_rows: false,
         log_frequencies: None,
+        families: None,
+        events: run.events,
     };
     let mut samples = Vec::new();
     let cost = batch.score(spans, &mut Buffers::default(), &mut |cause, lag, draw| {

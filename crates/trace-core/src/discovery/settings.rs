@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::proposal::{Proposal, unigram_weights};
 use crate::theory::{ErrorBound, scaling_law_threshold};
-use crate::{DensityModel, Error, Position};
+use crate::{DensityModel, Error, Position, Question};
 
 /// Which positions are replaced in the two branches that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -260,6 +260,9 @@ pub struct Settings {
     /// See [`Threshold`]; by default 0.05 nats, and the scaling law for the staircase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
+    /// What is asked where event types have families; both questions by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// Whether the end of a case is an effect to be explained, as far as cases have ended.
     #[serde(skip_serializing_if = "is_false")]
     pub end: bool,
@@ -286,6 +289,7 @@ impl Default for Settings {
             memory: None,
             context: 0,
             threshold: None,
+            question: None,
             end: false,
             seed: DEFAULT_SEED,
         }
@@ -315,6 +319,9 @@ pub struct Plan {
     /// Where it came from.
     #[serde(default)]
     pub threshold_rule: ThresholdRule,
+    /// What was asked, where it was one of the two questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
     /// Whether the end of a case is an effect.
     #[serde(default, skip_serializing_if = "is_false")]
     pub end: bool,
@@ -390,6 +397,7 @@ impl Settings {
             context: self.context.max(unpredicted),
             threshold: threshold(threshold_rule, model)?,
             threshold_rule: threshold_rule.rule(),
+            question: self.question,
             end: self.end,
             seed: self.seed,
         };

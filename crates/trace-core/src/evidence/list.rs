@@ -13,7 +13,7 @@ use std::hash::Hasher;
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_64;
 
-use crate::{EventId, EventSequence, Knowledge, Lag, Memory, Position, Prior};
+use crate::{EventId, EventSequence, Families, Knowledge, Lag, Memory, Position, Prior, Question};
 
 /// Sequences in which a pair must occur to be tested at all.
 pub const LEAST_SEQUENCES: u64 = 5;
@@ -46,6 +46,25 @@ pub struct PairScope<'s> {
     pub end: Option<EventId>,
     /// What is known beforehand.
     pub knowledge: Option<&'s Knowledge>,
+    /// The families of event types, and the question: pairs of steps by their first types, or of outcomes.
+    pub families: Option<(&'s Families, Question)>,
+}
+
+impl PairScope<'_> {
+    /// What stands for a pair of types, where the question can be asked of it.
+    fn pair(&self, cause: EventId, effect: EventId) -> Option<(EventId, EventId)> {
+        match self.families {
+            None => Some((cause, effect)),
+            Some((families, Question::Whether)) => {
+                Some((families.representative(cause), families.representative(effect)))
+            }
+            Some((families, Question::How)) => {
+                let is_type = effect.index() < self.types;
+                let asked = is_type && families.has_outcomes(cause) && families.has_outcomes(effect);
+                asked.then_some((cause, effect))
+            }
+        }
+    }
 }
 
 impl PairList {
@@ -158,7 +177,7 @@ fn for_each_pair(
             let excluded =
                 || scope.knowledge.is_some_and(|known| known.prior(*cause, effect, Lag(lag as u32)) == Prior::Excluded);
             if !tied && !excluded() {
-                visit((*cause, effect));
+                scope.pair(*cause, effect).into_iter().for_each(&mut visit);
             }
         }
     }
@@ -169,7 +188,7 @@ mod tests {
     use super::*;
 
     fn scope(memory: usize) -> PairScope<'static> {
-        PairScope { types: 4, memory: Memory::Lags(memory), first_cause: 0, end: None, knowledge: None }
+        PairScope { types: 4, memory: Memory::Lags(memory), first_cause: 0, end: None, knowledge: None, families: None }
     }
 
     #[test]

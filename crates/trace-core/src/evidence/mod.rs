@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use decide::{EvidenceRule, PairTest, TestedPair, decide, q_values};
 pub use list::{LEAST_SEQUENCES, MOST_PAIRS, PairList, PairScope};
 
+use crate::{EventSequence, Families, Question};
+
 /// What the places of one sequence say of one pair of types.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlaceSums {
@@ -44,6 +46,54 @@ impl PlaceSums {
         self.variance += other.variance;
         self.expected += other.expected;
         self.observed += other.observed;
+    }
+}
+
+/// The pairs that evidence is gathered for, by question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PairLists {
+    /// Whether the effect happens.
+    pub whether: PairList,
+    /// How the effect's step turns out, where event types have families.
+    pub how: Option<PairList>,
+}
+
+impl PairLists {
+    /// The pairs of a log, in the scope of both questions where there are families.
+    pub fn count(sequences: &[EventSequence], scope: PairScope<'_>, families: Option<&Families>) -> Self {
+        let of = |question| {
+            let families = families.map(|families| (families, question));
+            PairList::count(sequences, PairScope { families, ..scope })
+        };
+        Self { whether: of(Question::Whether), how: families.map(|_| of(Question::How)) }
+    }
+
+    /// A hash of all pairs: sums can be merged where it is the same.
+    pub fn fingerprint(&self) -> u64 {
+        self.whether.fingerprint() ^ self.how.as_ref().map_or(0, |list| list.fingerprint().rotate_left(1))
+    }
+}
+
+/// What one sequence says of the pairs of both questions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// Whether effects happen.
+    pub whether: SequenceEvidence,
+    /// How their steps turn out.
+    pub how: Option<SequenceEvidence>,
+}
+
+impl Evidence {
+    pub(crate) fn new(lists: &PairLists) -> Self {
+        let of = |list: &PairList| SequenceEvidence::new(list.len());
+        Self { whether: of(&lists.whether), how: lists.how.as_ref().map(of) }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.whether.add(&other.whether);
+        if let (Some(mine), Some(theirs)) = (&mut self.how, &other.how) {
+            mine.add(theirs);
+        }
     }
 }
 

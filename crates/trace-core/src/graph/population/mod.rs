@@ -27,9 +27,11 @@ pub use pair::PopulationPair;
 pub use record::{Opportunity, PairRecord, SequenceSums, TypePair};
 
 use super::SampleGraph;
-use crate::evidence::{EvidenceRule, LEAST_SEQUENCES, PairEvidence, PairList, SequenceEvidence, TestedPair, decide};
+use crate::evidence::{
+    Evidence, EvidenceRule, LEAST_SEQUENCES, PairEvidence, PairList, PairLists, SequenceEvidence, TestedPair, decide,
+};
 use crate::numerics::Moments;
-use crate::{EventId, Question};
+use crate::{EventId, Families, Question};
 
 /// The constants of the population rule.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,6 +83,9 @@ pub struct EvidenceBase {
     pub pairs: u64,
     /// How many further pairs occurred and are not listed.
     pub unlisted: u64,
+    /// How many further pairs of outcomes.
+    #[serde(default)]
+    pub unlisted_outcomes: u64,
     /// How many sequences it comes from.
     pub sequences: u64,
     /// How many sequences say nothing because the model was trained on them.
@@ -194,7 +199,11 @@ impl<K: Ord + Clone> PopulationGraph<K> {
                     .filter_map(|(types, record)| Some((types, record.evidence?)))
                     .collect();
                 let sums: Vec<PairEvidence> = family.iter().map(|(_, sums)| *sums).collect();
-                let unlisted = if own || question == Question::How { 0 } else { base.unlisted };
+                let unlisted = match question {
+                    _ if own => 0,
+                    Question::Whether => base.unlisted,
+                    Question::How => base.unlisted_outcomes,
+                };
                 let tested = decide(&sums, unlisted, &rule.evidence);
                 tests.extend(family.into_iter().map(|(types, _)| types).zip(tested));
             }
@@ -203,11 +212,15 @@ impl<K: Ord + Clone> PopulationGraph<K> {
     }
 
     /// The same graph with types called otherwise. Types that get the same name are merged.
-    pub fn rename<L: Ord + Clone>(&self, mut name: impl FnMut(&K) -> L) -> PopulationGraph<L> {
+    pub fn rename<L: Ord + Clone>(&self, mut name: impl FnMut(&K, Question) -> L) -> PopulationGraph<L> {
         let mut renamed =
             PopulationGraph { sequences: self.sequences, pairs: BTreeMap::new(), evidence: self.evidence };
         for ((cause, effect, question), record) in &self.pairs {
-            renamed.pairs.entry((name(cause), name(effect), *question)).or_default().merge(record);
+            renamed
+                .pairs
+                .entry((name(cause, *question), name(effect, *question), *question))
+                .or_default()
+                .merge(record);
         }
         renamed
     }
@@ -215,18 +228,23 @@ impl<K: Ord + Clone> PopulationGraph<K> {
 
 impl PopulationGraph<EventId> {
     /// Adds the graph of one sequence, with all pairs that were tested.
-    pub fn add(&mut self, graph: &SampleGraph) {
-        let type_of = |position: crate::Position| graph.events()[position.index()];
-        self.add_sequence(
-            graph.pairs().iter().map(|pair| Opportunity::new(type_of(pair.cause), type_of(pair.effect), pair)),
-        );
+    pub fn add(&mut self, graph: &SampleGraph, families: Option<&Families>) {
+        // Whether is asked of steps, which their first types stand for.
+        let type_of = |position: crate::Position, question| match (families, question) {
+            (Some(families), Question::Whether) => families.representative(graph.events()[position.index()]),
+            _ => graph.events()[position.index()],
+        };
+        self.add_sequence(graph.pairs().iter().map(|pair| {
+            Opportunity::new(type_of(pair.cause, pair.question), type_of(pair.effect, pair.question), pair)
+        }));
     }
 
     /// Adds the evidence of a sequence that was just added: `None` where the model was trained on it.
-    pub fn add_evidence(&mut self, list: &PairList, evidence: Option<&SequenceEvidence>) {
+    pub fn add_evidence(&mut self, lists: &PairLists, evidence: Option<&Evidence>) {
         let base = self.evidence.get_or_insert(EvidenceBase {
-            pairs: list.fingerprint(),
-            unlisted: list.unlisted(),
+            pairs: lists.fingerprint(),
+            unlisted: lists.whether.unlisted(),
+            unlisted_outcomes: lists.how.as_ref().map_or(0, PairList::unlisted),
             sequences: 0,
             trained_on: 0,
         });
@@ -235,9 +253,16 @@ impl PopulationGraph<EventId> {
             return;
         };
         base.sequences += 1;
+        self.add_sums(&lists.whether, &evidence.whether, Question::Whether);
+        if let (Some(list), Some(sums)) = (&lists.how, &evidence.how) {
+            self.add_sums(list, sums, Question::How);
+        }
+    }
+
+    fn add_sums(&mut self, list: &PairList, evidence: &SequenceEvidence, question: Question) {
         for (number, sums) in evidence.pairs() {
             let (cause, effect) = list.pair(number);
-            let record = self.pairs.entry((cause, effect, Question::Whether)).or_default();
+            let record = self.pairs.entry((cause, effect, question)).or_default();
             record.evidence.get_or_insert_default().push(&sums);
         }
     }
@@ -382,7 +407,7 @@ mod tests {
         assert_eq!((sums.opportunities_squared, sums.kept_squared, sums.kept_opportunities), (9.0, 4.0, 6.0));
         assert!((sums.log_ratio_squared - 2.2 * 2.2).abs() < 1e-12);
         assert!((sums.log_ratio_opportunities - 2.2 * 3.0).abs() < 1e-12);
-        let folded = graph.rename(|_| 'x');
+        let folded = graph.rename(|_, _| 'x');
         assert_eq!(folded.pairs.len(), 1);
     }
 
@@ -407,7 +432,7 @@ mod tests {
         for _ in 0..sequences {
             graph.add_sequence([tested(0, 1, 0.5, 1.0, 1, true)]);
         }
-        graph.evidence = Some(EvidenceBase { pairs, unlisted: 3, sequences, trained_on: 0 });
+        graph.evidence = Some(EvidenceBase { pairs, unlisted: 3, unlisted_outcomes: 0, sequences, trained_on: 0 });
         let record = graph.pairs.get_mut(&(0, 1, Question::Whether)).unwrap();
         for _ in 0..sequences {
             let sums = PlaceSums { residual, weight: 0.1, variance: 0.09, expected: 0.1, observed: 1.0 };
