@@ -33,7 +33,9 @@ fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 fn train(log: &Log, backbone: Backbone, folder: &Path) -> Model {
-    Train::new().backbone(backbone).steps(2).to_folder(folder).run(log).unwrap()
+    let run = Train::new().backbone(backbone).to_folder(folder);
+    let run = if backbone == Backbone::Ngram { run } else { run.steps(2) };
+    run.run(log).unwrap()
 }
 
 fn step(model: &Model, families: &Families, name: &str) -> String {
