@@ -132,11 +132,10 @@ fn steps_with_outcomes() {
         (0..20).map(|case| format!("c{case},pay,{}\nc{case},a:b,\n", ["ok", "late"][case % 2])).collect();
     at.write("log.csv", format!("case,event,status\n{rows}"));
     let said = at.run("log info log.csv --outcome-column status");
-    assert!(said.contains("outcome column  status\n"), "{said}");
-    assert!(
-        said.contains("steps           2, 1 of them with several outcomes\n") && said.contains("pay:late"),
-        "{said}"
-    );
+    let rows: Vec<String> = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for expected in ["outcome column status", "steps 2, 1 of them with several outcomes", "pay:late 10 25.0 %"] {
+        assert!(rows.iter().any(|row| row == expected), "{expected}: {said}");
+    }
     let info = json(&at.run("log info log.csv --outcome-column status --json"));
     assert_eq!((info["steps"].as_u64(), info["steps_with_outcomes"].as_u64()), (Some(2), Some(1)));
     assert_eq!(json(&at.run("log info log.csv --json")).get("steps"), None);
