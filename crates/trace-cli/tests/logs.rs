@@ -128,8 +128,10 @@ fn bad_rows_are_counted_before_any_work() {
 #[test]
 fn steps_with_outcomes() {
     let at = Workplace::new();
-    let rows: String =
-        (0..20).map(|case| format!("c{case},pay,{}\nc{case},a:b,\n", ["ok", "late"][case % 2])).collect();
+    let mut rows = String::new();
+    for case in 0..20 {
+        rows += &format!("c{case},pay,{}\nc{case},a:b,\n", ["ok", "late"][case % 2]);
+    }
     at.write("log.csv", format!("case,event,status\n{rows}"));
     let said = at.run("log info log.csv --outcome-column status");
     let rows: Vec<String> = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
