@@ -126,6 +126,33 @@ fn bad_rows_are_counted_before_any_work() {
 }
 
 #[test]
+fn steps_with_outcomes() {
+    let at = Workplace::new();
+    let mut rows = String::new();
+    for case in 0..20 {
+        rows += &format!("c{case},pay,{}\nc{case},a:b,\n", ["ok", "late"][case % 2]);
+    }
+    at.write("log.csv", format!("case,event,status\n{rows}"));
+    let said = at.run("log info log.csv --outcome-column status");
+    let rows: Vec<String> = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for expected in ["outcome column status", "steps 2, 1 of them with several outcomes", "pay:late 10 25.0 %"] {
+        assert!(rows.iter().any(|row| row == expected), "{expected}: {said}");
+    }
+    let info = json(&at.run("log info log.csv --outcome-column status --json"));
+    assert_eq!((info["steps"].as_u64(), info["steps_with_outcomes"].as_u64()), (Some(2), Some(1)));
+    assert_eq!(json(&at.run("log info log.csv --json")).get("steps"), None);
+    at.run("train log.csv --backbone ngram --out model --outcome-column status");
+    let record = json(&at.read("model/trace.json"));
+    let families = record["training"]["families"].as_array().unwrap();
+    assert!(families.contains(&serde_json::json!({"step": "pay", "outcome": "late"})), "{record}");
+    assert!(families.contains(&serde_json::json!({"step": "a:b"})), "{record}");
+    at.run("discover log.csv --model model --out results.jsonl --outcome-column status");
+    at.write("log.txt", "pay/ok ship\npay/late ship\n");
+    let said = at.run("log info log.txt --family-separator /");
+    assert!(said.contains("2, 1 of them with several outcomes"), "{said}");
+}
+
+#[test]
 fn flags_that_cannot_be() {
     let at = Workplace::new();
     at.write("log.csv", "case,event\na,b\n");
@@ -138,6 +165,12 @@ fn flags_that_cannot_be() {
         ("log info log.csv --single-case --case-column case", "cannot be used with"),
         ("log info log.csv --gap 5m", "--gap: needs times, but sequence"),
         ("log info log.csv --event-column nope", "no such column"),
+        (
+            "log info log.csv --outcome-column nope",
+            "--outcome-column: names \"nope\", but there is no such column (columns found: case, event)",
+        ),
+        ("log info log.csv --outcome-column event --family-separator :", "cannot be used with"),
+        ("log info log.csv --format text --outcome-column event", "--outcome-column"),
         ("log info nowhere.csv", "nowhere.csv"),
     ] {
         let said = at.refuse(words);
