@@ -117,3 +117,36 @@ pub fn read_type_pairs(path: &Path, question: Question) -> Result<Vec<(EventName
     }
     Ok(pairs)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use super::*;
+
+    #[test]
+    fn edges_may_say_what_they_answer_and_why() {
+        let plain: TruthEdge = serde_json::from_str(r#"{"cause": 1, "effect": 2}"#).unwrap();
+        assert_eq!(plain, TruthEdge::new(Position(1), Position(2), None));
+        assert_eq!(serde_json::to_string(&plain).unwrap(), r#"{"cause":1,"effect":2}"#);
+        let how = TruthEdge { question: Some(Question::How), class: Some(TruthClass::Designed), ..plain };
+        let text = serde_json::to_string(&how).unwrap();
+        assert_eq!(text, r#"{"cause":1,"effect":2,"question":"how","class":"designed"}"#);
+        assert_eq!(serde_json::from_str::<TruthEdge>(&text).unwrap(), how);
+        assert!(serde_json::from_str::<TruthEdge>(&text.replace("how", "why")).is_err());
+    }
+
+    #[test]
+    fn only_designed_pairs_are_true() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pairs.csv");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            read_type_pairs(&path).unwrap()
+        };
+        let pair = |cause: &str, effect: &str| (EventName::from(cause), EventName::from(effect));
+        assert_eq!(read("cause,effect\na,b\nb,c\n"), [pair("a", "b"), pair("b", "c")]);
+        let text = "cause,effect,question,class\na,b,whether,designed\nb,c,how,designed\nc,d,whether,null\n";
+        assert_eq!(read(text), [pair("a", "b")]);
+    }
+}

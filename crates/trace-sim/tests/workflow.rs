@@ -499,3 +499,17 @@ fn settings_that_are_wrong() {
         assert!(complaint.contains(said), "{complaint}");
     }
 }
+
+/// The example of the manual is a workflow.
+#[test]
+fn the_example_of_the_manual_runs() {
+    let page = include_str!("../../../docs/reference/simulators.md");
+    let text = page.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+    let workflow = written(text);
+    assert_eq!(workflow.specification().name(), "ward");
+    let found = pairs(&workflow, &classes(&workflow), Question::Whether, TruthClass::Designed);
+    assert_eq!(found, BTreeSet::from([("lab test:high".to_owned(), "intensive care".to_owned())]));
+    for preset in Preset::ALL {
+        assert!(page.contains(&format!("| `{}` | {} |", preset.name(), self::workflow(preset).vocabulary_size())));
+    }
+}

@@ -35,7 +35,7 @@ pub struct WorkflowOptions {
     /// Noise, regularity, and whether the rules are left out.
     #[serde(flatten)]
     pub settings: WorkflowSettings,
-    /// The largest lag of the truth; by default the longest window of a rule, and at least 8.
+    /// The largest lag of the truth; by default the longest window of a rule, and at least that of a discovery.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<usize>,
     /// Whether the true edges of each case are measured.
@@ -193,5 +193,40 @@ impl WorkflowRun<'_> {
             writeln!(file, "{cause},{effect},{question},{},{ratio}", pair.class).map_err(fault)?;
         }
         file.flush().map_err(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test fails by panicking
+
+    use super::*;
+    use crate::Model;
+
+    #[test]
+    fn the_folder_is_the_oracle_of_its_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = WorkflowOptions { preset: Preset::Services, sequences: 20, ..WorkflowOptions::default() };
+        let out = folder.path().join("flow");
+        let made = simulate_workflow(&options, &out, &Control::new()).unwrap();
+        let model = Model::open(&out).unwrap();
+        assert!(model.is_process() && model.density().predicts_end());
+        assert_eq!(model.vocabulary().len(), made.types);
+        assert_eq!(model.fitness().entropy, Some(made.entropy));
+        let workflow = options.workflow().unwrap();
+        let events = workflow.case(options.seed, 3).events;
+        let row = |model: &dyn DensityModel| {
+            let mut row = vec![0.0; model.row_size()];
+            model.forward(&events, events.len()..events.len() + 1, &mut row).unwrap();
+            row
+        };
+        assert_eq!(row(model.density()), row(&workflow));
+        let truths = trace_io::truth::read_truth(&out.join("truth.jsonl")).unwrap();
+        assert_eq!(truths.len(), 20);
+        assert_eq!(truths.values().map(|line| line.edges.len()).sum::<usize>(), made.edges);
+        let pairs = trace_io::truth::read_type_pairs(&out.join("truth-pairs.csv")).unwrap();
+        assert_eq!(pairs.len(), workflow.specification().rules().len());
+        let text = serde_json::to_string(&options).unwrap();
+        assert_eq!(serde_json::from_str::<WorkflowOptions>(&text).unwrap(), options);
     }
 }

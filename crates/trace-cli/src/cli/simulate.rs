@@ -196,7 +196,7 @@ pub struct WorkflowArgs {
     /// Leave all designed dependencies out; the steps stay
     #[arg(long)]
     pub null: bool,
-    /// The largest lag of the truth [default: the longest window of a dependency, and at least 8]
+    /// The largest lag of the truth [default: the longest window of a dependency, and at least 16]
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub memory: Option<usize>,
     /// Do not measure the true edges of each case: for logs that are only trained on

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trace_core::theory::Fitness;
-use trace_core::{EventId, EventName, Vocabulary};
+use trace_core::{DEFAULT_MEMORY, EventId, EventName, Vocabulary};
 
 use super::specification::{SEPARATOR, Specification, split};
 use super::tree::{State, Tree};
@@ -12,8 +12,6 @@ use crate::Error;
 const END_OF_NOISE: f64 = 1e-6;
 /// The least and the largest noise.
 const NOISE: std::ops::RangeInclusive<f64> = 1e-4..=0.5;
-/// The fewest lags that the truth looks at.
-const LEAST_MEMORY: usize = 8;
 
 /// How a workflow is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -186,11 +184,11 @@ impl Workflow {
         self.steps[self.step_of[event.index()]].types().map(|id| EventId(id as u32))
     }
 
-    /// The lags at which events are looked at for the truth: the longest window of a rule, and at least 8. The order of
-    /// steps reaches further back.
+    /// The lags at which events are looked at for the truth: the longest window of a rule, and at least as many as a
+    /// discovery looks at. The order of steps reaches further back.
     pub fn memory(&self) -> usize {
         let windows = self.specification.rules().iter().map(|rule| rule.within);
-        windows.max().unwrap_or(0).max(LEAST_MEMORY)
+        windows.max().unwrap_or(0).max(DEFAULT_MEMORY)
     }
 
     /// Number of parameters: odds and rules.
