@@ -247,7 +247,7 @@ mod tests {
                         for (index, weight) in weights.iter_mut().enumerate() {
                             *weight += 0.5 * ((index * 29 % 17) as f32 / 17.0 - 0.5);
                         }
-                        let info = ModelInfo { types, begin, end, ..bare_info(config) };
+                        let info = ModelInfo { types, end, begin, ..bare_info(config) };
                         check(&mut NeuralModel { network, weights, info, workspaces: Mutex::default() });
                     },
                     _network => unreachable!("all have a backward pass"),
