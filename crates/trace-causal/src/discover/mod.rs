@@ -184,6 +184,13 @@ impl<'d> Discover<'d> {
         self
     }
 
+    /// How sure the decision over a single pair must be: draws go on until it is.
+    #[must_use]
+    pub const fn confidence(mut self, confidence: Option<f64>) -> Self {
+        self.options.settings.confidence = confidence;
+        self
+    }
+
     /// Whether the end of a case is an effect to be explained.
     #[must_use]
     pub const fn end(mut self, end: bool) -> Self {

@@ -97,7 +97,7 @@ pub struct MethodArgs {
     /// Which positions are replaced
     #[arg(long, value_enum, default_value_t = InterventionFlag::Atomic)]
     pub intervention: InterventionFlag,
-    /// What replacements are drawn from [default: unigram where the model has frequencies, else uniform]
+    /// What replacements are drawn from [default: plausible]
     #[arg(long, value_enum)]
     pub proposal: Option<ProposalFlag>,
     /// What is compared
@@ -118,6 +118,9 @@ pub struct MethodArgs {
     /// What a strength must exceed: nats, scaling-law or bound [default: 0.05; scaling-law for the staircase]
     #[arg(long, value_name = "X|RULE", value_parser = parse_threshold, allow_negative_numbers = true)]
     pub threshold: Option<Threshold>,
+    /// How sure the decision over a single pair must be, such as 0.99: draws go on until it is [default: the fast rule]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub confidence: Option<f64>,
     /// Where events are outcomes of steps: whether a step happens, or how it turns out [default: both]
     #[arg(long, value_enum)]
     pub question: Option<QuestionFlag>,
@@ -155,6 +158,7 @@ impl MethodArgs {
             memory: self.memory,
             context: self.context,
             threshold: self.threshold,
+            confidence: self.confidence,
             question: self.question.map(QuestionFlag::question),
             end: self.end,
             seed: self.seed,

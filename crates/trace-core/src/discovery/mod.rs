@@ -32,6 +32,7 @@ pub(crate) use proposal::model_table;
 use proposal::{Amount, Draws, Replacements};
 pub use proposal::{CumulativeTable, Proposal};
 use rows::{Batch, Buffers, Cause, PairState, Span, TokenSlice, particles_per_batch};
+use sequential::SequentialTest;
 use settings::Schedule;
 pub use settings::{
     DEFAULT_MEMORY, DEFAULT_SEED, DEFAULT_THRESHOLD, Divergence, History, Intervention, MOST_PARTICLES, Memory,
@@ -155,6 +156,13 @@ impl<'m> Discovery<'m> {
     #[must_use]
     pub fn threshold(mut self, threshold: impl Into<Threshold>) -> Self {
         self.settings.threshold = Some(threshold.into());
+        self
+    }
+
+    /// How sure the decision over a single pair must be: draws go on until it is.
+    #[must_use]
+    pub const fn confidence(mut self, confidence: Option<f64>) -> Self {
+        self.settings.confidence = confidence;
         self
     }
 
@@ -322,7 +330,8 @@ impl Run<'_> {
         let observed = self.plan.enumerable().then_some(&*self.sequence.events);
         let (streams, length) = (Streams::new(self.plan.seed, &self.sequence.id), self.sequence.events.len());
         let sizes = (model.vocabulary_size(), model.row_size());
-        Draws::new(streams, length, sizes, amount, proposal, model.frequencies(), observed)
+        let draws = Draws::new(streams, length, sizes, amount, proposal, model.frequencies(), observed)?;
+        Ok(draws.once(self.plan.confidence.is_some() && proposal == self.plan.proposal))
     }
 
     /// The number of alternatives of a pair that draws without replacement come from.
@@ -388,7 +397,11 @@ impl Run<'_> {
         let effect = cause.position + lag;
         // The outcomes of a step are few: all of them are gone through.
         let enumerated = question == Question::How || self.enumerates();
-        let std_error = if enumerated { 0.0 } else { statistics.std_error(self.population(cause.position, lag)) };
+        let std_error = if enumerated {
+            0.0
+        } else {
+            statistics.std_error(self.population(cause.position, lag), self.plan.divergence == Divergence::Event)
+        };
         if !statistics.is_empty() && !(statistics.strength.is_finite() && statistics.log_ratio().is_finite()) {
             return Err(Error::NotFinite { position: effect });
         }
@@ -415,7 +428,11 @@ impl Run<'_> {
             kept: false,
             required: cause.priors[lag - 1] == Prior::Required,
         };
-        Ok(pair.decided(self.plan.threshold))
+        let pair = pair.decided(self.plan.threshold);
+        Ok(match self.plan.confidence.filter(|_| !enumerated && pair.is_testable()) {
+            Some(_) => pair.decided_by(states[lag - 1].test.as_ref().and_then(SequentialTest::decision)),
+            None => pair,
+        })
     }
 }
 
@@ -561,6 +578,7 @@ impl Group<'_> {
                 let batch = Batch {
                     plan,
                     reading: self.reading,
+                    types: model.vocabulary_size(),
                     row_size: model.row_size(),
                     tokens: &tokens,
                     with_rows,
@@ -598,6 +616,7 @@ impl Group<'_> {
             let batch = Batch {
                 plan: &plan,
                 reading: self.reading,
+                types: model.vocabulary_size(),
                 row_size: model.row_size(),
                 tokens: &tokens,
                 with_rows: true,
@@ -674,6 +693,7 @@ impl Group<'_> {
         let batch = Batch {
             plan,
             reading: self.reading,
+            types: run.model().vocabulary_size(),
             row_size: run.model().row_size(),
             tokens: &tokens,
             with_rows: true,
@@ -733,7 +753,12 @@ impl Run<'_> {
         for cause in causes.iter_mut() {
             let decided = |cause: &Cause, lag: usize| {
                 let population = self.population(cause.position, lag);
-                cause.excludes(lag) || cause.pairs[lag - 1].statistics.is_decided(self.plan.threshold, population)
+                let PairState { statistics, test, .. } = &cause.pairs[lag - 1];
+                let decided = match self.plan.confidence {
+                    Some(_) => test.as_ref().is_some_and(|test| test.decision().is_some()),
+                    None => statistics.is_decided(self.plan.threshold, population),
+                };
+                cause.excludes(lag) || decided
             };
             while cause.open > 0 && decided(cause, cause.open) {
                 cause.open -= 1;

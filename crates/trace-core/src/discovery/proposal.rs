@@ -11,6 +11,7 @@ use rand::{Rng, RngExt};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::sequential::draw_order;
 use crate::random::{Purpose, Streams};
 use crate::{Error, EventId, ModelError};
 
@@ -104,6 +105,8 @@ pub(crate) struct Draws {
     source: Source,
     /// The observed events, where none of them is drawn at its own position.
     observed: Option<Vec<EventId>>,
+    /// Whether a type is drawn at most once also where types have weights.
+    once: bool,
     cells: Vec<OnceLock<Arc<Replacements>>>,
     shared: OnceLock<Arc<Replacements>>,
 }
@@ -142,7 +145,12 @@ impl Draws {
         };
         let cells = (0..length).map(|_| OnceLock::new()).collect();
         let observed = observed.map(<[EventId]>::to_vec);
-        Ok(Self { streams, size, row_size, amount, source, observed, cells, shared: OnceLock::new() })
+        Ok(Self { streams, size, row_size, amount, source, observed, once: false, cells, shared: OnceLock::new() })
+    }
+
+    /// The same with every type drawn at most once, in proportion to the weights that are left.
+    pub(crate) fn once(self, once: bool) -> Self {
+        Self { once, ..self }
     }
 
     /// The replacements of a position. `predict` writes the model's log-distribution there, and is called only when
@@ -211,6 +219,11 @@ impl Draws {
         };
         if let Some(own) = observed {
             weights[own.index()] = 0.0;
+        }
+        if self.once {
+            let mut order = draw_order(&weights, random);
+            order.truncate(count);
+            return order;
         }
         // Where the model leaves nothing but the observed event, there is no alternative to draw.
         let Some(table) = CumulativeTable::new(weights) else { return Vec::new() };

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::proposal::{Draws, Replacements};
+use super::sequential::skewed_std_error;
 use super::settings::{Divergence, History, Intervention};
 use super::{Discovery, Plan, Proposal, Run, sampled};
 use crate::graph::{Pair, Verdict};
@@ -57,6 +58,7 @@ pub fn pair(
     };
 
     let mut samples: Vec<Sample> = Vec::new();
+    let mut bound = 0.0f64;
     for particle in 0..most {
         if !enumerates && samples.len() == particles {
             break;
@@ -84,6 +86,7 @@ pub fn pair(
         let (kept, replaced) = (row(&kept, effect)?, row(&replaced, effect)?);
         let kept_score = EventScore::from_row(&kept, y.index());
         let replaced_score = EventScore::from_row(&replaced, y.index());
+        bound = bound.max(-kept_score.log_p).max(-kept_score.log_not_p);
         let strength = match plan.divergence {
             Divergence::Event => bernoulli_divergence(replaced_score, kept_score),
             Divergence::Full => divergence(&kept, &replaced),
@@ -105,7 +108,14 @@ pub fn pair(
     let squares = samples.iter().map(|s| weight(s) * (s.strength - strength).powi(2)).sum::<f64>() / total;
     let variance = if n > 1.0 { squares * n / (n - 1.0) } else { 0.0 };
     let unseen = run.population(cause, effect - cause).map_or(1.0, |size| 1.0 - n / size as f64);
-    let std_error = if enumerates { 0.0 } else { (variance / effective * unseen.max(0.0)).sqrt() };
+    let std_error = match plan.divergence {
+        _ if enumerates => 0.0,
+        Divergence::Event => {
+            let (draws, size) = (effective.round() as usize, run.population(cause, effect - cause));
+            skewed_std_error(draws, strength, variance, bound, size)
+        }
+        Divergence::Full => (variance / effective * unseen.max(0.0)).sqrt(),
+    };
     let overlap = if plan.enumerable() && (cause > 0 || model.predicts_first()) {
         let predicted: Vec<f64> = row(&events, cause)?.iter().map(|value| value.exp()).collect();
         Some(overlap(&plan, model.frequencies(), &predicted, (x, y), &samples, &between, enumerates)?)

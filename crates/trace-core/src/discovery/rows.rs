@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::overlap::{Place, Room};
 use super::posterior::{Outcomes, Posterior};
 use super::proposal::{Proposal, Replacements};
+use super::sequential::{Population, SequentialTest};
 use super::settings::{Divergence, Intervention, Plan};
 use super::statistics::{PairStatistics, Sample};
 use crate::model::{Branches, Measure, Reading, Scores};
@@ -37,10 +38,12 @@ pub(super) struct Cause {
 }
 
 /// What is known of one pair so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PairState {
     pub(super) statistics: PairStatistics,
     pub(super) room: Room,
+    /// Where decisions must be sure.
+    pub(super) test: Option<SequentialTest>,
 }
 
 impl Cause {
@@ -85,7 +88,7 @@ impl Cause {
         let step = |event: EventId| families.map_or(event, |families| families.representative(event));
         let own = events[self.position];
         let (cause, effect) = (step(own), step(events[self.position + lag]));
-        let PairState { statistics, room } = &mut self.pairs[lag - 1];
+        let PairState { statistics, room, test } = &mut self.pairs[lag - 1];
         let prediction = self.prediction.as_ref().map(|row| row[draw.event.index()]);
         if draw.event == own {
             return;
@@ -111,6 +114,19 @@ impl Cause {
         let weight = if draw.enumerated { draw.log_proposal } else { 0.0 };
         let likelihood = if plan.proposal == Proposal::Plausible { draw.between } else { 0.0 };
         statistics.push(&draw.sample, weight + likelihood);
+        if let Some(confidence) = plan.confidence.filter(|_| !draw.enumerated) {
+            if test.is_none() {
+                let is_alternative = |event: EventId| step(event) != cause && step(event) != effect;
+                let left = draw.population(plan.proposal, self.prediction.as_deref(), is_alternative);
+                let bound = statistics.largest();
+                // Strengths are bounded, and something is left to draw from: the test can be made.
+                *test = SequentialTest::new(plan.threshold, bound, confidence, left).ok();
+            }
+            if let Some(test) = test {
+                let weight = draw.weight(plan.proposal, self.prediction.as_deref(), draw.event);
+                test.push_weighted(draw.sample.strength, weight);
+            }
+        }
     }
 
     /// Takes in what another outcome of the cause's step says of the outcome of the effect's.
@@ -123,7 +139,7 @@ impl Cause {
         draw: &Draw<'_>,
     ) {
         let Some(prediction) = self.prediction.as_ref().map(|row| row[draw.event.index()]) else { return };
-        let PairState { statistics, room } = &mut self.how[lag - 1];
+        let PairState { statistics, room, .. } = &mut self.how[lag - 1];
         room.alternative(prediction, draw.between);
         let weight = match plan.proposal {
             Proposal::Uniform => 0.0,
@@ -182,6 +198,36 @@ pub(super) struct Draw<'d> {
     pub(super) sample: Sample,
     /// The log-distribution at the effect, where rows are asked for.
     pub(super) row: &'d [f64],
+    /// The logarithm of each type's share where draws follow frequencies.
+    pub(super) log_frequencies: Option<&'d [f64]>,
+    /// The number of event types.
+    pub(super) types: usize,
+}
+
+impl Draw<'_> {
+    /// The weight that a type is drawn by.
+    fn weight(&self, proposal: Proposal, prediction: Option<&[f64]>, event: EventId) -> f64 {
+        let log_weight = match proposal {
+            Proposal::Uniform => None,
+            Proposal::Unigram => self.log_frequencies.map(|logs| logs[event.index()]),
+            Proposal::Model | Proposal::Plausible => prediction.map(|row| row[event.index()]),
+        };
+        log_weight.map_or(1.0, f64::exp)
+    }
+
+    /// What alternatives are drawn from, each of them once.
+    fn population(
+        &self,
+        proposal: Proposal,
+        prediction: Option<&[f64]>,
+        is_alternative: impl Fn(EventId) -> bool,
+    ) -> Population {
+        let all = (0..self.types).map(|event| EventId(event as u32)).filter(|event| is_alternative(*event));
+        match proposal {
+            Proposal::Uniform => Population::Finite(all.count()),
+            _ => Population::Weighted(all.map(|event| self.weight(proposal, prediction, event)).sum()),
+        }
+    }
 }
 
 /// Lags `1 ..= open` after a position.
@@ -232,6 +278,8 @@ impl TokenSlice {
 pub(super) struct Batch<'b> {
     pub(super) plan: &'b Plan,
     pub(super) reading: &'b dyn Reading,
+    /// The number of event types.
+    pub(super) types: usize,
     pub(super) row_size: usize,
     pub(super) tokens: &'b Tokens<'b>,
     /// Whether each draw comes with the whole distribution at the effect.
@@ -329,6 +377,8 @@ impl Batch<'_> {
                         between: between[branch],
                         sample,
                         row: if self.with_rows { scores.distribution(entries.0, branch, lag) } else { &[] },
+                        log_frequencies: self.log_frequencies,
+                        types: self.types,
                     };
                     sink(index, lag, &draw);
                     between[branch] += scores.event(entries.0, branch, lag).log_p;

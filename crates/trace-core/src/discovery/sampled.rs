@@ -41,7 +41,16 @@ pub(super) fn run(run: &Run<'_>) -> Result<Discovered, Error> {
             for (samples, cost) in step {
                 found.work += cost;
                 for (cause, lag, event, sample) in samples {
-                    let draw = Draw { event, log_proposal: 0.0, enumerated: false, between: 0.0, sample, row: &[] };
+                    let draw = Draw {
+                        event,
+                        log_proposal: 0.0,
+                        enumerated: false,
+                        between: 0.0,
+                        sample,
+                        row: &[],
+                        log_frequencies: None,
+                        types: model.vocabulary_size(),
+                    };
                     causes[cause].take(plan, None, run.events, lag, &draw);
                 }
             }
@@ -86,6 +95,7 @@ fn run_particle(run: &Run<'_>, draws: &Draws, spans: &[Span], particle: usize) -
     let batch = Batch {
         plan,
         reading: &*reading,
+        types: model.vocabulary_size(),
         row_size: model.row_size(),
         tokens: &tokens,
         with_rows: false,

@@ -243,7 +243,7 @@ pub const MOST_PARTICLES: usize = 100_000;
 pub struct Settings {
     /// See [`Intervention`].
     pub intervention: Intervention,
-    /// See [`Proposal`]; by default `unigram` where the model has frequencies, else `uniform`.
+    /// See [`Proposal`]; by default `plausible`, and `unigram` or `uniform` where that does not go with other settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Proposal>,
     /// See [`Divergence`].
@@ -260,6 +260,9 @@ pub struct Settings {
     /// See [`Threshold`]; by default 0.05 nats, and the scaling law for the staircase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
+    /// How sure the decision over a single pair must be, such as 0.99: draws go on until it is, whenever that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// What is asked where event types have families; both questions by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
@@ -289,6 +292,7 @@ impl Default for Settings {
             memory: None,
             context: 0,
             threshold: None,
+            confidence: None,
             question: None,
             end: false,
             seed: DEFAULT_SEED,
@@ -319,6 +323,9 @@ pub struct Plan {
     /// Where it came from.
     #[serde(default)]
     pub threshold_rule: ThresholdRule,
+    /// How sure decisions over single pairs are, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// What was asked, where it was one of the two questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
@@ -397,6 +404,7 @@ impl Settings {
             context: self.context.max(unpredicted),
             threshold: threshold(threshold_rule, model)?,
             threshold_rule: threshold_rule.rule(),
+            confidence: self.confidence,
             question: self.question,
             end: self.end,
             seed: self.seed,
@@ -408,12 +416,16 @@ impl Settings {
             ));
         }
         plan.check_particles()?;
+        plan.check_confidence(size)?;
         Ok(plan)
     }
 
     fn proposal(&self, model: &dyn DensityModel) -> Result<Proposal, Error> {
         let unigram = || unigram_weights(model.frequencies(), model.vocabulary_size()).map(|_| Proposal::Unigram);
+        let only_cause = self.intervention == Intervention::Atomic && self.history == History::Observed;
         match self.proposal {
+            // Weights that are known only after a type was scored fit no test that may stop at any time.
+            None if only_cause && self.confidence.is_none() => Ok(Proposal::Plausible),
             None if model.frequencies().is_none() => Ok(Proposal::Uniform),
             None | Some(Proposal::Unigram) => unigram(),
             Some(Proposal::Model) if !model.predicts_first() && self.context == 0 => Err(Error::setting(
@@ -464,6 +476,30 @@ impl Plan {
         }
     }
 
+    fn check_confidence(&self, size: usize) -> Result<(), Error> {
+        let Some(confidence) = self.confidence else { return Ok(()) };
+        let wrong = |reason: &str| Err(Error::setting("confidence", reason));
+        if !(confidence > 0.5 && confidence < 1.0) {
+            let reason = format!("{confidence} is out of range; expected more than 0.5 and less than 1, such as 0.99");
+            return Err(Error::setting("confidence", reason));
+        }
+        if !self.enumerable() || self.divergence == Divergence::Full {
+            return wrong("goes with intervention atomic, history observed and divergence event only");
+        }
+        if self.particles != Particles::Auto {
+            return wrong("takes as many draws as it needs; leave particles at auto");
+        }
+        if self.threshold == 0.0 {
+            return wrong("needs a threshold above 0: every strength exceeds 0");
+        }
+        if self.proposal == Proposal::Plausible && self.schedule(size) != Schedule::Enumerate {
+            return wrong(
+                "goes with proposal uniform, unigram or model: plausible weights are known only after the draw",
+            );
+        }
+        Ok(())
+    }
+
     /// How the replacements of a vocabulary of this size are gone through.
     pub(super) fn schedule(&self, size: usize) -> Schedule {
         let all = match self.particles {
@@ -474,6 +510,14 @@ impl Plan {
         match self.particles {
             _ if all && self.enumerable() => Schedule::Enumerate,
             Particles::Fixed(count) => Schedule::Rounds(vec![count]),
+            // Twice as many each time, until all types but the event itself were tried.
+            _ if self.confidence.is_some() => {
+                let mut rounds: Vec<usize> = std::iter::successors(Some(16), |total| Some(total * 2))
+                    .take_while(|total| *total < size - 1)
+                    .collect();
+                rounds.push(size - 1);
+                Schedule::Rounds(rounds)
+            }
             Particles::Auto | Particles::All if self.finite_population() => {
                 // The event itself is not drawn.
                 let mut rounds: Vec<usize> = ROUNDS.iter().map(|total| *total.min(&(size - 1))).collect();

@@ -8,6 +8,7 @@
 //!
 //! Weights come as logarithms, because those of plausible alternatives are products of many probabilities.
 
+use super::sequential::skewed_std_error;
 use crate::EventScore;
 use crate::numerics::log_add_exp;
 
@@ -117,6 +118,11 @@ impl PairStatistics {
         if self.is_empty() { 0.0 } else { self.weight * self.weight / self.weight_squares }
     }
 
+    /// The largest divergence that any replacement could have.
+    pub(super) const fn largest(&self) -> f64 {
+        self.largest
+    }
+
     fn variance(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
@@ -126,9 +132,16 @@ impl PairStatistics {
     }
 
     /// Standard error of the strength after draws from a population of `population` types without replacement, or
-    /// with replacement for `None`.
-    pub(super) fn std_error(&self, population: Option<usize>) -> f64 {
-        if self.is_empty() { 0.0 } else { self.error_of(self.variance(), population) }
+    /// with replacement for `None`; with what few draws may have missed where strengths are `bounded`.
+    pub(super) fn std_error(&self, population: Option<usize>, bounded: bool) -> f64 {
+        if self.is_empty() {
+            0.0
+        } else if bounded {
+            let draws = self.effective().round() as usize;
+            skewed_std_error(draws, self.strength, self.variance(), self.largest, population)
+        } else {
+            self.error_of(self.variance(), population)
+        }
     }
 
     fn error_of(&self, variance: f64, population: Option<usize>) -> f64 {
@@ -179,7 +192,7 @@ mod tests {
         assert!(!statistics(&near).is_decided(0.05, None));
         // Unless almost all of the population was seen.
         assert!(statistics(&near).is_decided(0.05, Some(17)));
-        assert_eq!(statistics(&near).std_error(Some(16)), 0.0);
+        assert_eq!(statistics(&near).std_error(Some(16), true), 0.0);
     }
 
     #[test]

@@ -69,9 +69,10 @@ impl PairEvidence {
         self.variance < rule.least_variance
     }
 
-    fn p_value(&self, rule: &EvidenceRule, side: Side) -> f64 {
+    /// The one-sided p-value, and the statistic in units of its standard error, signed by the side.
+    fn test(&self, rule: &EvidenceRule, side: Side) -> (f64, f64) {
         if self.sequences == 0 || self.weight <= 0.0 {
-            return 1.0;
+            return (1.0, 0.0);
         }
         let ratio = match side {
             Side::Promotes => rule.least_ratio,
@@ -81,28 +82,34 @@ impl PairEvidence {
         let residual = self.residual - shift * self.weight;
         // What follows a cause that multiplies the effect's probability varies that much more.
         let null = self.variance * ratio;
+        let sign = match side {
+            Side::Promotes => 1.0,
+            Side::Inhibits => -1.0,
+        };
         if self.is_rare(rule) {
-            return match side {
+            let p = match side {
                 Side::Promotes => poisson(residual + null, null),
                 Side::Inhibits => poisson_below(residual + null, null),
             };
+            return (p, sign * residual / null.sqrt());
         }
         let squares = self.residual_squared - 2.0 * shift * self.residual_weight + shift * shift * self.weight_squared;
-        let z = residual / squares.max(null).sqrt();
-        match side {
-            Side::Promotes => normal(z),
-            Side::Inhibits => normal(-z),
-        }
+        let z = sign * residual / squares.max(null).sqrt();
+        (normal(z), z)
     }
 }
 
 /// Tests all pairs of one family; `unlisted` further pairs were not looked at.
 pub fn decide(pairs: &[PairEvidence], unlisted: u64, rule: &EvidenceRule) -> Vec<TestedPair> {
     let side = |side: Side| {
-        let mut p: Vec<f64> = pairs.iter().map(|pair| pair.p_value(rule, side)).collect();
+        let tests: Vec<(f64, f64)> = pairs.iter().map(|pair| pair.test(rule, side)).collect();
+        let mut p: Vec<f64> = tests.iter().map(|test| test.0).collect();
         for rare in [true, false] {
             let stratum: Vec<usize> = (0..pairs.len()).filter(|i| pairs[*i].is_rare(rule) == rare).collect();
-            widen(&mut p, &stratum, rule.least_pairs);
+            if stratum.len() >= rule.least_pairs {
+                let bulk = Bulk::new(stratum.iter().map(|i| tests[*i].1));
+                stratum.into_iter().for_each(|i| p[i] = bulk.widen(p[i]));
+            }
         }
         let q = q_values(&p, unlisted);
         p.into_iter().zip(q).map(|(p, q)| PairTest { p, q })
@@ -113,19 +120,24 @@ pub fn decide(pairs: &[PairEvidence], unlisted: u64, rule: &EvidenceRule) -> Vec
         .collect()
 }
 
-/// Measures the z-values of a stratum in units of its bulk's own spread, where that is wider than it should be. The lower
-/// half says it: real findings are in the upper one.
-fn widen(p: &mut [f64], stratum: &[usize], least: usize) {
-    if stratum.len() < least {
-        return;
+/// Where most pairs of a stratum lie, in standard errors. The lower half says how widely: real findings are in the upper
+/// one.
+struct Bulk {
+    center: f64,
+    spread: f64,
+}
+
+impl Bulk {
+    fn new(statistics: impl Iterator<Item = f64>) -> Self {
+        let mut z: Vec<f64> = statistics.collect();
+        z.sort_unstable_by(f64::total_cmp);
+        let quantile = |share: f64| z[((z.len() - 1) as f64 * share).round() as usize];
+        Self { center: quantile(0.5).max(0.0), spread: (quantile(0.5) - quantile(0.158_655)).max(1.0) }
     }
-    let mut z: Vec<f64> = stratum.iter().map(|i| normal_inverse(p[*i])).collect();
-    z.sort_unstable_by(f64::total_cmp);
-    let quantile = |share: f64| z[((z.len() - 1) as f64 * share).round() as usize];
-    let center = quantile(0.5).max(0.0);
-    let spread = (quantile(0.5) - quantile(0.158_655)).max(1.0);
-    for i in stratum {
-        p[*i] = normal((normal_inverse(p[*i]) - center) / spread).max(p[*i]);
+
+    /// A p-value in units of the bulk, never smaller than it was.
+    fn widen(&self, p: f64) -> f64 {
+        normal((normal_inverse(p) - self.center) / self.spread).max(p)
     }
 }
 
@@ -171,22 +183,39 @@ mod tests {
             pair.push(&place);
         }
         let rule = EvidenceRule::default();
-        assert!(pair.p_value(&rule, Side::Promotes) < 1e-12);
-        assert!(pair.p_value(&rule, Side::Inhibits) > 0.9);
+        assert!(pair.test(&rule, Side::Promotes).0 < 1e-12);
+        assert!(pair.test(&rule, Side::Inhibits).0 > 0.9);
         assert!(pair.residual / pair.residual_squared.sqrt() < 2.5, "between sequences it is not");
     }
 
     #[test]
     fn a_bulk_that_spreads_too_widely_is_held_against_every_pair() {
         // z-values of spread 2: a thousand nulls, most of them beyond what theory allows.
-        let p: Vec<f64> = (1..1000).map(|i| normal(2.0 * normal_inverse(f64::from(i) / 1000.0))).collect();
+        let z: Vec<f64> = (1..1000).map(|i| 2.0 * normal_inverse(f64::from(i) / 1000.0)).collect();
+        let p: Vec<f64> = z.iter().map(|z| normal(*z)).collect();
         let below = |p: &[f64]| p.iter().filter(|p| **p < 0.05).count();
-        let mut widened = p.clone();
-        widen(&mut widened, &(0..999).collect::<Vec<_>>(), 200);
+        let bulk = Bulk::new(z.iter().copied());
+        let widened: Vec<f64> = p.iter().map(|p| bulk.widen(*p)).collect();
         assert!(below(&p) > 150 && (45..=55).contains(&below(&widened)), "{} {}", below(&p), below(&widened));
-        // Too few pairs say nothing of a bulk.
-        let mut few = p.clone();
-        widen(&mut few, &(0..100).collect::<Vec<_>>(), 200);
-        assert_eq!(few, p);
+        // A bulk that spreads as it should, or less, changes nothing.
+        let narrow = Bulk::new(z.iter().map(|z| z / 3.0));
+        assert!(p.iter().all(|p| (narrow.widen(*p) - p).abs() < 1e-9));
+    }
+
+    #[test]
+    fn a_stratum_of_rare_pairs_that_mostly_did_not_happen_hides_no_finding() {
+        let place = |residual: f64| super::super::PlaceSums {
+            residual,
+            weight: 0.002,
+            variance: 0.002,
+            expected: 0.002,
+            observed: 0.0,
+        };
+        let mut pairs = vec![PairEvidence::default(); 400];
+        for (number, pair) in pairs.iter_mut().enumerate() {
+            (0..10).for_each(|_| pair.push(&place(if number == 0 { 0.5 } else { -0.002 })));
+        }
+        let tested = decide(&pairs, 0, &EvidenceRule::default());
+        assert!(tested[0].promotes.q < 1e-4 && tested[1].promotes.q > 0.5, "{:?}", &tested[..2]);
     }
 }

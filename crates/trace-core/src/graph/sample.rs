@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::discovery::LEAST_OVERLAP;
+use crate::discovery::sequential::Decision;
 use crate::{EventId, Lag, Position, Question};
 
 /// What is claimed of a pair, of positions or of types.
@@ -106,6 +107,17 @@ impl Pair {
         };
         let kept = self.required || matches!(verdict, Verdict::Promotes | Verdict::Inhibits);
         Self { verdict, kept, hidden_cause_ratio: hidden_cause_ratio(self.log_ratio), ..self }
+    }
+
+    /// The same pair, decided by a test of its draws; undecided where that has not decided.
+    #[must_use]
+    pub(crate) fn decided_by(self, decision: Option<Decision>) -> Self {
+        let verdict = match decision {
+            Some(decision) => Self::sign(decision == Decision::Above, self.log_ratio),
+            None => Verdict::Undecided,
+        };
+        let kept = self.required || matches!(verdict, Verdict::Promotes | Verdict::Inhibits);
+        Self { verdict, kept, ..self }
     }
 
     /// The same pair as files of the first version have it: what was kept there was claimed.

@@ -62,6 +62,7 @@ pub fn build<'m>(args: &DiscoverArgs, opened: &'m Opened, log: &EventLog) -> Res
         context: args.context,
         threshold: 0.0,
         threshold_rule: ThresholdRule::Fixed,
+        confidence: None,
         question: None,
         end: false,
         seed,
