@@ -6,7 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use trace_core::evidence::EvidenceRule;
 use trace_core::{
-    EventName, EvidenceBase, Opportunity, PopulationGraph, PopulationPair, PopulationRule, TypePair, Verdict,
+    EventName, EvidenceBase, Opportunity, PopulationGraph, PopulationPair, PopulationRule, TypePair, Untestable,
+    Verdict,
 };
 
 use crate::result::{ResultLine, ResultModel, RunSettings};
@@ -73,6 +74,10 @@ pub struct VerdictCounts {
     pub inhibits: usize,
     /// Those that cannot be tested.
     pub untestable: usize,
+    /// Of these, those where hardly anything else could have stood.
+    pub always_so: usize,
+    /// Of these, those that always carry the same time.
+    pub same_time: usize,
 }
 
 impl Population {
@@ -135,6 +140,8 @@ impl Population {
             counts.kept += usize::from(pair.kept);
             counts.inhibits += usize::from(pair.verdict == Verdict::Inhibits);
             counts.untestable += usize::from(pair.verdict == Verdict::Untestable);
+            counts.always_so += usize::from(pair.untestable() == Some(Untestable::AlwaysSo));
+            counts.same_time += usize::from(pair.untestable() == Some(Untestable::SameTime));
         }
         counts.tested = counts.pairs - counts.untestable;
         counts
