@@ -167,7 +167,9 @@ fn inhibiting(file: &Population) -> FxHashMap<(&EventName, &EventName, bool), (f
         .pairs
         .into_iter()
         .filter(|pair| pair.verdict == Verdict::Inhibits)
-        .filter_map(|pair| Some(((pair.cause, pair.effect, pair.question.is_whether()), (pair.p_value?, pair.q_value?))))
+        .filter_map(|pair| {
+            Some(((pair.cause, pair.effect, pair.question.is_whether()), (pair.p_value?, pair.q_value?)))
+        })
         .collect();
     let unclaimed = file.pairs.iter().filter(|pair| pair.verdict == Verdict::None);
     unclaimed

@@ -252,6 +252,7 @@ fn the_population_leads_to_single_sequences() {
     let links = page.count("#population-graph .link");
     assert!(links > 0);
     let rows = page.value("document.querySelector('#population-count').textContent").as_str().unwrap().to_owned();
+    assert!(page.text("#claims").contains("merged from results"));
     assert_eq!(rows, format!("{} pairs", page.count("#population-table tbody tr")));
     // Every column sorts, both ways.
     for column in 1..=page.count("#population-table th") {
