@@ -1,5 +1,7 @@
 // What the population graph claims, and how sure that is, in words.
 
+const are = (number) => (number === 1 ? "is" : "are");
+
 // Why there are no p-values.
 function whyNoEvidence() {
   if (population.merged) return "The graph was merged from results, which hold no evidence; discover --population writes a file that does.";
@@ -16,17 +18,18 @@ function untestableWords({ untestable, always_so: always, same_time: same }) {
   if (untestable === 0) return "Every pair could be tested.";
   const rare = untestable - always - same;
   const parts = [];
-  if (always > 0) parts.push(`${count(always)} are always so here: the log cannot say what would have happened otherwise`);
-  if (rare > 0) parts.push(`${count(rare)} are seen at testable places in fewer than ${population.least} sequences`);
-  if (same > 0) parts.push(`${count(same)} always carry the same time`);
+  if (always > 0) parts.push(`${count(always)} ${are(always)} always so here: the log cannot say what would have happened otherwise`);
+  if (rare > 0) parts.push(`${count(rare)} ${are(rare)} seen at testable places in fewer than ${population.least} sequences`);
+  if (same > 0) parts.push(`${count(same)} ${are(same)} always at the same time`);
   return `${plural(untestable, "pair")} cannot be tested, and nothing is claimed of ${untestable === 1 ? "it" : "them"}: ${parts.join("; ")}.`;
 }
 
 // The claim itself.
 function claimWords() {
   const { counts, decision, evidence } = population;
-  const kept = `Of ${plural(counts.pairs, "pair")} of types, ${count(counts.kept)} ${counts.kept === 1 ? "is" : "are"} kept`;
-  const own = population.own[0] > 0 ? ` ${count(population.own[1])} of ${plural(population.own[0], "self-pair")}, a type and its own next occurrence, ${population.own[1] === 1 ? "is" : "are"} kept apart.` : "";
+  const kept = `Of ${plural(counts.pairs, "pair")} of types, ${count(counts.kept)} ${are(counts.kept)} kept`;
+  const [selves, keptSelves] = population.own;
+  const own = selves > 0 ? ` Self-pairs, a type and its own next occurrence, are tested apart: ${count(keptSelves)} of ${count(selves)} ${are(keptSelves)} kept.` : "";
   if (!population.evident) {
     return [`${kept}: there the lower bound of the log ratio exceeds ${significant(population.cut)}, a ratio of ${Math.exp(population.cut).toFixed(2)}. There are no p-values, and no error rate holds. ${whyNoEvidence()}${own}`];
   }
