@@ -48,7 +48,9 @@ function populationColumns() {
 function populationTable() {
   const columns = populationColumns();
   const sortBy = columns.findIndex((column) => column.label === (population.scored ? "Score" : "Sequences"));
-  const table = new SortedTable(byId("population-table"), { label: "Type pairs across sequences", sortBy, columns, row: (edge) => ({ "data-edge": edge.index, tabindex: -1, class: edge.untestable ? "unclaimed" : "" }) });
+  const table = new SortedTable(byId("population-table"), { label: "Type pairs across sequences", sortBy, columns,
+    group: (edge) => (edge.untestable ? 3 : edge.own ? 2 : edge.inhibits ? 1 : 0), // promoting, inhibiting, self-pairs, and what cannot be tested
+    row: (edge) => ({ "data-edge": edge.index, tabindex: -1, class: edge.untestable ? "unclaimed" : "" }) });
   table.body.addEventListener("click", (event) => {
     const row = event.target.closest("tr");
     if (row) selectPopulation({ edge: population.edges[Number(row.dataset.edge)] });

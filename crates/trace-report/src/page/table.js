@@ -4,8 +4,9 @@ const ROWS_AT_ONCE = 100;
 
 class SortedTable {
   // columns: {label, title, key(item), cell(item) -> node or text, number}; row(item) -> attributes of the row.
-  constructor(place, { columns, row, label, sortBy }) {
-    Object.assign(this, { columns, row });
+  // group(item): rows of a smaller group come first, whatever they are sorted by.
+  constructor(place, { columns, row, label, sortBy, group = () => 0 }) {
+    Object.assign(this, { columns, row, group });
     this.sort = { column: sortBy, down: true };
     this.most = ROWS_AT_ONCE;
     this.heads = columns.map((column, index) => {
@@ -46,17 +47,19 @@ class SortedTable {
 
   draw() {
     const { key } = this.columns[this.sort.column];
-    const keyed = this.items.map((item, place) => ({ item, place, key: key(item) }));
+    const keyed = this.items.map((item, place) => ({ item, place, key: key(item), group: this.group(item) }));
     const compare = (a, b) => (typeof a.key === "string" ? a.key.localeCompare(b.key, "en", { numeric: true }) : a.key - b.key);
     const sign = this.sort.down ? -1 : 1;
-    keyed.sort((a, b) => sign * compare(a, b) || a.place - b.place);
+    keyed.sort((a, b) => a.group - b.group || sign * compare(a, b) || a.place - b.place);
     this.heads.forEach((head, index) => {
       if (index === this.sort.column) head.setAttribute("aria-sort", this.sort.down ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
-    this.body.replaceChildren(...keyed.slice(0, this.most).map(({ item }) => {
+    this.body.replaceChildren(...keyed.slice(0, this.most).map(({ item, group }, index, all) => {
       const cells = this.columns.map((column) => element("td", { class: column.number ? "number" : "" }, column.cell(item)));
-      return element("tr", this.row(item), ...cells);
+      const row = element("tr", this.row(item), ...cells);
+      row.classList.toggle("group-start", index > 0 && all[index - 1].group !== group);
+      return row;
     }));
     const left = this.items.length - this.most;
     this.more.hidden = left <= 0;
