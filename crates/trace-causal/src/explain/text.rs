@@ -187,3 +187,84 @@ fn percent(probability: f64) -> String {
         _ => "less than 0.01 %".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trace_core::theory::Fitness;
+    use trace_core::{EventId, Lag, SampleGraph, Verdict};
+
+    use super::*;
+
+    fn pair(cause: u32, probability: f64, replaced: f64, overlap: f64, std_error: f64) -> Pair {
+        let pair = Pair {
+            cause: Position(cause),
+            effect: Position(3),
+            lag: Lag(3 - cause),
+            question: Question::Whether,
+            strength: 0.4,
+            std_error,
+            particles: 16,
+            log_ratio: (probability / replaced).ln(),
+            probability,
+            probability_replaced: replaced,
+            effective_particles: None,
+            overlap: Some(overlap),
+            verdict: Verdict::None,
+            hidden_cause_ratio: 1.0,
+            tied: false,
+            kept: true,
+            required: false,
+        };
+        pair.decided(0.05)
+    }
+
+    fn explained(pairs: Vec<Pair>) -> Explained {
+        let graph = SampleGraph::new((0..4).map(EventId).collect(), pairs, 0.05);
+        Explained {
+            id: "case 1".to_owned(),
+            events: ["arrival", "triage", "test", "release"].map(Into::into).to_vec(),
+            times: None,
+            dated: false,
+            prediction: Prediction { probability: 0.64, rank: 1, types: 4, share: None, end: None },
+            explanation: Explanation::new(&graph, Position(3)),
+            fitness: Fitness { held_out_loss: Some(0.92), unigram_loss: Some(2.3), entropy: None },
+            threshold: 0.05,
+            others: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn ratios_and_what_cannot_be_tested_are_told_in_words() {
+        let how = Pair { question: Question::How, ..pair(2, 0.64, 0.2, 0.5, 0.01) };
+        let told = explained(vec![how, pair(1, 0.64, 0.1, 0.001, 0.0), pair(0, 0.2, 0.8, 0.5, 0.0)]);
+        let text = told.to_string();
+        for part in [
+            "1 before  3.2 times as likely  64 % → 20 %",
+            "how it turned out",
+            "0.250 times as likely",
+            "Always so here: the log cannot say what would have happened otherwise. Nothing is claimed of:\n  triage at 1",
+            "room for anything else: 0.1 %",
+            "± is the error of drawing replacements",
+            "the model loses 0.92 nats per event; plain frequencies lose 2.30.",
+            "The hidden-cause ratio says",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+        let data = serde_json::to_value(&told).unwrap();
+        assert_eq!(data["schema"], "trace.explanation/2");
+        assert_eq!(data["untestable"][0]["cause_type"], "triage");
+        assert_eq!(data["untestable"][0]["verdict"], "untestable");
+        assert!((data["direct"][0]["ratio"].as_f64().unwrap() - 3.2).abs() < 1e-9, "{data}");
+        assert_eq!((&data["direct"][0]["question"], &data["held_out_loss"]), (&"how".into(), &0.92.into()));
+    }
+
+    #[test]
+    fn nothing_is_said_of_errors_where_there_are_no_edges() {
+        let mut told = explained(Vec::new());
+        told.fitness = Fitness::default();
+        let text = told.to_string();
+        assert!(text.contains("Nothing explains it"), "{text}");
+        assert!(!text.contains("Monte") && !text.contains("hidden-cause") && !text.contains("Always"), "{text}");
+    }
+}
