@@ -245,7 +245,7 @@ fn two_hundred_types_stay_legible() {
 
 #[test]
 fn the_population_leads_to_single_sequences() {
-    let lines: Vec<ResultLine> = (0..12).map(|number| vehicle(&format!("vehicle {number}"), number)).collect();
+    let lines: Vec<ResultLine> = (0..60).map(|number| vehicle(&format!("vehicle {number}"), number)).collect();
     let Some(mut page) = Browser::open(report(&lines), 1440, 1000) else { return };
     page.enter("#cut-number", "0");
     page.picture("population");
