@@ -127,7 +127,7 @@ function eventChosen(position) {
     despite.length > 0 && element("h3", { text: "Happened in spite of" }),
     despite.length > 0 && listOf(despite.map((pair) => edgeItem(pair, sequence.cause[pair]))),
     untestable.length > 0 && element("h3", { text: "Always so here" }),
-    untestable.length > 0 && element("p", { class: "muted", text: `Before this event hardly anything else could have stood in these places: ${ALWAYS}.` }),
+    untestable.length > 0 && element("p", { class: "muted", text: "Hardly anything else could have stood in these places, so the log cannot say what would have happened otherwise. Nothing is claimed." }),
     untestable.length > 0 && untestableItems(untestable),
     !ends && element("h3", { text: "Effects" }),
     ends ? null : effects.length === 0 ? element("p", { class: "muted", text: "No later event depends on it at this threshold." })
