@@ -222,7 +222,9 @@ fn case() -> ResultLine {
 #[test]
 fn a_sequence_draws_no_edge_where_it_was_always_so() {
     let line = case();
-    let Some(mut page) = Browser::open(report_with(&population(&pairs(), true), &[line.clone()]), 1440, 1000) else {
+    let Some(mut page) =
+        Browser::open(report_with(&population(&pairs(), true), std::slice::from_ref(&line)), 1440, 1000)
+    else {
         return;
     };
     page.click("#tab-sequence");

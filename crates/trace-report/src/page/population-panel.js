@@ -20,7 +20,7 @@ function populationFacts(edge) {
   const parts = [edge.verdict === "promotes" || edge.verdict === "inhibits" ? edge.verdict : VERDICT_WORDS[edge.verdict]];
   if (edge.how) parts.push("how");
   if (!edge.untestable) parts.push(likely(edge.ratio));
-  if (edge.q !== null) parts.push(`q = ${tail(edge.q)}`, `p = ${tail(edge.p)}`);
+  if (edge.q !== null) parts.push(equals("q", edge.q), equals("p", edge.p));
   parts.push(plural(edge.sequences, "sequence"));
   if (edge.tied > 0) parts.push(`tied ${percent(edge.tied)}`);
   if (edge.overlap !== null) parts.push(`room ${percent(edge.overlap)}`);
@@ -31,7 +31,7 @@ function populationFacts(edge) {
 function populationItem(edge) {
   return element("li", { class: "edge-item" },
     element("button", { type: "button", class: "sentence", text: populationSentence(edge), onclick: () => selectPopulation({ edge }) }),
-    edge.q !== null && element("span", { class: "note item-note", text: `q = ${tail(edge.q)}, ${plural(edge.sequences, "sequence")}` }));
+    edge.q !== null && element("span", { class: "note item-note", text: `${equals("q", edge.q)}, ${plural(edge.sequences, "sequence")}` }));
 }
 
 function nothingChosenThere() {

@@ -139,6 +139,9 @@ function tail(value) {
   return value < 0.001 ? value.toExponential(1).replace("e-", "·10^-").replace(/\^(-\d+)/u, (_, power) => raised(power)) : significant(value, 2);
 }
 
+// The same as an equation.
+const equals = (name, value) => `${name} ${value !== null && value < 1e-12 ? "" : "= "}${tail(value)}`;
+
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 const raised = (power) => [...power].map((sign) => RAISED[sign]).join("");
 
