@@ -1,14 +1,13 @@
 //! Explanations: why one event of one sequence happened.
 
-use std::fmt::{self, Display};
+mod json;
+mod text;
+
 use std::path::PathBuf;
 
-use serde::{Serialize, Serializer};
-use trace_core::{
-    Chain, DensityModel, Discovery, EventName, EventSequence, Explanation, Pair, Position, Settings, Vocabulary,
-};
-use trace_io::log::{Unknown, show_time};
-use trace_report::shorten::distinct;
+use trace_core::theory::Fitness;
+use trace_core::{DensityModel, Discovery, EventName, EventSequence, Explanation, Position, Settings, Vocabulary};
+use trace_io::log::Unknown;
 
 use crate::knowledge::KnowledgeFile;
 use crate::log::choose;
@@ -17,8 +16,6 @@ use crate::{Error, Log, Model};
 
 /// Chains that the text shows unless asked otherwise.
 pub const DEFAULT_CHAINS: usize = 5;
-/// Letters of a name that the text shows.
-const LONGEST_NAME: usize = 48;
 
 /// Explains one event.
 ///
@@ -126,6 +123,7 @@ impl<'e> Explain<'e> {
             dated: events.dated,
             prediction: Prediction::new(density, sequence, position)?,
             explanation: Explanation::new(&found.graph, position),
+            fitness: density.fitness(),
             threshold: plan.threshold,
             others,
         })
@@ -205,193 +203,10 @@ pub struct Explained {
     pub prediction: Prediction,
     /// Causes and chains.
     pub explanation: Explanation,
+    /// How well the model fits.
+    pub fitness: Fitness,
     /// What a strength had to exceed, in nats.
     pub threshold: f64,
     /// Other positions of the same type, where a type was asked for.
     pub others: Vec<Position>,
-}
-
-impl Explained {
-    /// The text with at most this many chains.
-    pub fn text(&self, chains: usize) -> String {
-        let Explanation { position, direct, despite, roots, .. } = &self.explanation;
-        let names = self.names();
-        let place = |position: Position| format!("{} at {position}", names[position.index()]);
-        let mut text = format!("{} of {}", place(*position), self.id);
-        if let Some(time) = self.time(*position) {
-            text += &format!(", {time}");
-        }
-        text.push('\n');
-        if !self.others.is_empty() {
-            let places: Vec<String> = self.others.iter().map(ToString::to_string).collect();
-            text += &format!("(the last of its type; also at {})\n", places.join(", "));
-        }
-        text += &self.foreseen();
-        if direct.is_empty() {
-            text += &format!(
-                "\nNothing explains it: no earlier event within reach made it more likely by more than {} nats.\n",
-                self.threshold
-            );
-        } else {
-            text += "\nDirect causes, strongest first (probability of the event with and without each):\n";
-            text += &table(direct, &place);
-        }
-        if !despite.is_empty() {
-            text += &format!("\nIt happened in spite of:\n{}", table(despite, &place));
-        }
-        if !roots.is_empty() {
-            text += "\nChains back to the roots, each as strong as its weakest link:\n";
-            for (number, chain) in (1..).zip(roots.iter().take(chains)) {
-                let mut places: Vec<String> = chain.edges.iter().map(|edge| place(edge.cause)).collect();
-                places.push(place(*position));
-                text += &format!("{number}. {:.3}  {}\n", chain.strength, places.join(" → "));
-            }
-            if roots.len() > chains {
-                text += &format!("and {} weaker ones\n", roots.len() - chains);
-            }
-        }
-        text + "\nTo call these causes is to assume that causes come first, that none is missing from the log, that mechanisms\n\
-                stay the same along the sequence, and that the model fits.\n"
-    }
-
-    /// Names short enough for a table, cut so that those which differ still do.
-    fn names(&self) -> Vec<String> {
-        distinct(&self.events.iter().map(ToString::to_string).collect::<Vec<_>>(), LONGEST_NAME)
-    }
-
-    /// When an event happened, as a date where the log has dates.
-    fn time(&self, position: Position) -> Option<String> {
-        let time = *self.times.as_ref()?.get(position.index())?;
-        let date = if self.dated { show_time(time) } else { None };
-        Some(date.unwrap_or_else(|| format!("time {time}")))
-    }
-
-    fn foreseen(&self) -> String {
-        let Prediction { probability, rank, types, share, end } = self.prediction;
-        let mut text =
-            format!("The model gave it a probability of {}, rank {rank} of {types} types", percent(probability));
-        if let Some(share) = share {
-            text += &format!("; its share of all events is {}", percent(share));
-            if probability < share {
-                text += ".\nIt came as a surprise: the past made it less likely than usual";
-            }
-        }
-        if let Some(end) = end {
-            text += &format!(".\nThat the case would end there instead had a probability of {}", percent(end));
-        }
-        text + ".\n"
-    }
-}
-
-impl Display for Explained {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text(DEFAULT_CHAINS))
-    }
-}
-
-/// One edge per line.
-fn table(edges: &[Pair], place: &dyn Fn(Position) -> String) -> String {
-    let row = |edge: &Pair| {
-        let mut cells = vec![
-            format!("  {}", place(edge.cause)),
-            format!("{} before", edge.lag),
-            format!("{:.3} ± {:.3} nats", edge.strength, edge.std_error),
-            format!("{} → {}", percent(edge.probability), percent(edge.probability_replaced)),
-        ];
-        if edge.required {
-            cells.push("required by knowledge".to_owned());
-        }
-        if edge.tied {
-            cells.push("same time: the order is the file's".to_owned());
-        }
-        cells
-    };
-    crate::table::render(&edges.iter().map(row).collect::<Vec<_>>())
-}
-
-/// A probability for people.
-fn percent(probability: f64) -> String {
-    let percent = 100.0 * probability;
-    match percent {
-        p if p >= 99.995 && probability < 1.0 => "more than 99.99 %".to_owned(),
-        p if p >= 99.0 => format!("{p:.2} %"),
-        p if p >= 10.0 => format!("{p:.0} %"),
-        p if p >= 0.1 => format!("{p:.1} %"),
-        p if p >= 0.01 => format!("{p:.2} %"),
-        0.0 => "0 %".to_owned(),
-        _ => "less than 0.01 %".to_owned(),
-    }
-}
-
-/// The version of explanations that this software writes.
-const SCHEMA: &str = "trace.explanation/1";
-
-impl Serialize for Explained {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Edge<'e> {
-            #[serde(flatten)]
-            pair: Pair,
-            cause_type: &'e EventName,
-            effect_type: &'e EventName,
-            required: bool,
-        }
-        #[derive(Serialize)]
-        struct Path<'e> {
-            root: Option<Position>,
-            root_type: Option<&'e EventName>,
-            strength: f64,
-            edges: Vec<Edge<'e>>,
-        }
-        #[derive(Serialize)]
-        struct File<'e> {
-            schema: &'static str,
-            id: &'e str,
-            position: Position,
-            r#type: &'e EventName,
-            time: Option<f64>,
-            probability: f64,
-            rank: usize,
-            types: usize,
-            share_of_events: Option<f64>,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            end_probability: Option<f64>,
-            threshold: f64,
-            direct: Vec<Edge<'e>>,
-            despite: Vec<Edge<'e>>,
-            chains: Vec<Path<'e>>,
-            ancestors: &'e [Position],
-        }
-        let Explanation { position, direct, despite, roots, ancestors } = &self.explanation;
-        let name = |position: Position| &self.events[position.index()];
-        let edge = |pair: &Pair| Edge {
-            pair: *pair,
-            cause_type: name(pair.cause),
-            effect_type: name(pair.effect),
-            required: pair.required,
-        };
-        let edges = |pairs: &[Pair]| pairs.iter().map(edge).collect::<Vec<_>>();
-        let path = |chain: &Chain| {
-            let root = chain.root();
-            Path { root, root_type: root.map(name), strength: chain.strength, edges: edges(&chain.edges) }
-        };
-        let file = File {
-            schema: SCHEMA,
-            id: &self.id,
-            position: *position,
-            r#type: name(*position),
-            time: self.times.as_ref().and_then(|times| times.get(position.index()).copied()),
-            probability: self.prediction.probability,
-            rank: self.prediction.rank,
-            types: self.prediction.types,
-            share_of_events: self.prediction.share,
-            end_probability: self.prediction.end,
-            threshold: self.threshold,
-            direct: edges(direct),
-            despite: edges(despite),
-            chains: roots.iter().map(path).collect(),
-            ancestors,
-        };
-        file.serialize(serializer)
-    }
 }

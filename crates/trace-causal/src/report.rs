@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use trace_core::{EventName, Position};
+use trace_core::{EventName, Position, TypePair};
 use trace_io::output::{check_writable, same_file, write_whole};
 use trace_io::population::{Population, is_population};
 use trace_io::result::{ResultLine, ResultReader};
@@ -72,8 +72,8 @@ pub fn report(results: &Path, population: Option<&Path>, options: ReportOptions,
 struct Covered<'c> {
     path: &'c Path,
     population: &'c Population,
-    /// Opportunities that are left for results to have; kept ones where results hold no others.
-    left: FxHashMap<(EventName, EventName), (u64, u64)>,
+    /// Places that are left for results to have, and kept ones among those that count.
+    left: FxHashMap<TypePair<EventName>, (u64, u64)>,
     sequences: u64,
 }
 
@@ -81,7 +81,10 @@ impl<'c> Covered<'c> {
     fn new(path: &'c Path, population: &'c Population) -> Self {
         let pairs = population.pairs.iter();
         let left = pairs
-            .map(|pair| ((pair.cause.clone(), pair.effect.clone()), (pair.opportunities, pair.kept_count)))
+            .map(|pair| {
+                let types = (pair.cause.clone(), pair.effect.clone(), pair.question);
+                (types, (pair.places.max(pair.opportunities), pair.kept_count))
+            })
             .collect();
         Self { path, population, left, sequences: 0 }
     }
@@ -97,11 +100,13 @@ impl<'c> Covered<'c> {
         self.sequences += 1;
         for pair in &line.pairs {
             let name = |position: Position| line.events[position.index()].clone();
-            let types = (name(pair.cause), name(pair.effect));
-            let kept = u64::from(pair.kept);
+            let types = (name(pair.cause), name(pair.effect), pair.question);
+            // Places at the same time, or with no room for anything else, are there but do not count as kept.
+            let counts = self.population.is_first_version() || (!pair.tied && pair.is_testable());
+            let kept = u64::from(pair.kept && counts);
             match self.left.get_mut(&types) {
-                Some((opportunities, edges)) if *opportunities > 0 && *edges >= kept => {
-                    *opportunities -= 1;
+                Some((places, edges)) if *places > 0 && *edges >= kept => {
+                    *places -= 1;
                     *edges -= kept;
                 }
                 _ => return Err(self.other_log()),

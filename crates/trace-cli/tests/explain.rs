@@ -34,6 +34,7 @@ fn an_event_is_explained_back_to_its_root() {
     let path: Vec<&Value> = chain["edges"].as_array().unwrap().iter().map(|edge| &edge["cause_type"]).collect();
     assert_eq!(path, ["A", "B"]);
     assert_eq!(told["direct"][0]["cause_type"], "B");
+    assert_eq!(told["schema"], "trace.explanation/2");
     // The numbers are those of discovery.
     at.run("discover log.jsonl --model model --case s3 --out r.jsonl -q");
     let result = &lines(&at.read("r.jsonl"))[0];

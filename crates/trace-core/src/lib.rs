@@ -67,7 +67,7 @@ pub use families::{Families, Question, StepId};
 pub use graph::{
     Chain, Change, CompareRule, Comparison, Difference, EvidenceBase, Explanation, LEAST_EFFECTIVE, Opportunity, Pair,
     PairComparison, PairRecord, PopulationGraph, PopulationPair, PopulationRule, SampleGraph, SequenceSums,
-    SummaryEdge, SummaryGraph, TypePair, Verdict, hidden_cause_ratio,
+    SummaryEdge, SummaryGraph, TypePair, Untestable, Verdict, hidden_cause_ratio,
 };
 pub use knowledge::{Knowledge, LagRule, Prior, TypeSet};
 pub use model::{Branches, DensityModel, EntryMut, Measure, PlainReading, Reading, Scores};

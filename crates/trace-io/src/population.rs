@@ -6,7 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use trace_core::evidence::EvidenceRule;
 use trace_core::{
-    EventName, EvidenceBase, Opportunity, PopulationGraph, PopulationPair, PopulationRule, TypePair, Verdict,
+    EventName, EvidenceBase, Opportunity, PopulationGraph, PopulationPair, PopulationRule, TypePair, Untestable,
+    Verdict,
 };
 
 use crate::result::{ResultLine, ResultModel, RunSettings};
@@ -73,6 +74,10 @@ pub struct VerdictCounts {
     pub inhibits: usize,
     /// Those that cannot be tested.
     pub untestable: usize,
+    /// Of these, those where hardly anything else could have stood.
+    pub always_so: usize,
+    /// Of these, those that always carry the same time.
+    pub same_time: usize,
 }
 
 impl Population {
@@ -135,6 +140,8 @@ impl Population {
             counts.kept += usize::from(pair.kept);
             counts.inhibits += usize::from(pair.verdict == Verdict::Inhibits);
             counts.untestable += usize::from(pair.verdict == Verdict::Untestable);
+            counts.always_so += usize::from(pair.untestable() == Some(Untestable::AlwaysSo));
+            counts.same_time += usize::from(pair.untestable() == Some(Untestable::SameTime));
         }
         counts.tested = counts.pairs - counts.untestable;
         counts
@@ -145,9 +152,9 @@ impl Population {
         self.pairs.iter().filter(|pair| pair.kept)
     }
 
-    /// The strongest edges, best score first, as a table for people.
+    /// The strongest edges between different types, best score first, as a table for people.
     pub fn strongest(&self, most: usize) -> Strongest<'_> {
-        Strongest { pairs: self.edges().take(most).collect() }
+        Strongest { pairs: self.edges().filter(|pair| pair.cause != pair.effect).take(most).collect() }
     }
 
     /// Reads a population file.
@@ -190,13 +197,35 @@ pub struct Strongest<'p> {
 
 impl fmt::Display for Strongest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |pair: &PopulationPair<EventName>| {
+            let how = if pair.question.is_whether() { "" } else { ", how" };
+            format!("{} → {}{how}", short(&pair.cause), short(&pair.effect))
+        };
+        let widest = self.pairs.iter().map(|pair| name(pair).chars().count()).max().unwrap_or(0);
         for pair in &self.pairs {
-            let PopulationPair { cause, effect, ratio, sequences, q_value, .. } = pair;
-            let sure = q_value.map_or(String::new(), |q| format!(", q = {q:.2e}"));
-            writeln!(f, "{ratio:8.1} ×  {cause} → {effect}  ({sequences} sequences{sure})")?;
+            let PopulationPair { ratio, sequences, q_value, .. } = pair;
+            let times = if *ratio < 1000.0 { format!("{ratio:.1}") } else { "> 1000".to_owned() };
+            let sure = q_value.map_or(String::new(), |q| match q {
+                q if q < 1e-4 => ", q < 0.0001".to_owned(),
+                q => format!(", q = {q:.4}"),
+            });
+            writeln!(f, "{times:>7} ×  {:<widest$}  {sequences} sequences{sure}", name(pair))?;
         }
         Ok(())
     }
+}
+
+/// Letters of a name that a table shows.
+const LONGEST_NAME: usize = 28;
+
+/// A name without its middle where it is too long.
+fn short(name: &EventName) -> String {
+    let letters: Vec<char> = name.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if letters.len() <= LONGEST_NAME {
+        return letters.into_iter().collect();
+    }
+    let (start, end) = (LONGEST_NAME / 2 + 1, LONGEST_NAME / 2 - 2);
+    letters[..start].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect()
 }
 
 /// Whether a file is a population graph rather than results, by its schema.

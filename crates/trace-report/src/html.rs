@@ -13,18 +13,22 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/style.css");
 
 /// The parts of the script, in the order they build on each other.
-const SCRIPTS: [&str; 12] = [
+const SCRIPTS: [&str; 16] = [
     include_str!("page/elements.js"),
     include_str!("page/words.js"),
     include_str!("page/data.js"),
     include_str!("page/chains.js"),
     include_str!("page/state.js"),
     include_str!("page/header.js"),
+    include_str!("page/claims.js"),
     include_str!("page/controls.js"),
+    include_str!("page/population-controls.js"),
     include_str!("page/timeline.js"),
     include_str!("page/graph.js"),
     include_str!("page/panel.js"),
+    include_str!("page/population-panel.js"),
     include_str!("page/table.js"),
+    include_str!("page/population-table.js"),
     include_str!("page/main.js"),
 ];
 

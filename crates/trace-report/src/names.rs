@@ -1,7 +1,10 @@
 //! Event names, each stored once.
 
 use rustc_hash::FxHashMap;
-use trace_core::EventName;
+use trace_core::{END, EventName};
+
+/// What people call the end of a case; the script knows it by the same words.
+const END_IN_WORDS: &str = "end of the case";
 
 /// Names by number of first appearance. A number and its decimal text are two names, as they are in results.
 #[derive(Debug, Default)]
@@ -18,7 +21,8 @@ impl Names {
         }
         let number = self.texts.len() as u32;
         self.numbers.insert(name.clone(), number);
-        self.texts.push(name.to_string());
+        let text = name.to_string();
+        self.texts.push(if text == END { END_IN_WORDS.to_owned() } else { text });
         number
     }
 

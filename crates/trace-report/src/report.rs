@@ -37,6 +37,8 @@ pub struct Report {
     sequences: Vec<PageSequence>,
     pairs: usize,
     total: Total,
+    /// Sum of the Monte-Carlo standard errors of all edges.
+    errors: f64,
     merged: Merged,
     population: Option<PagePopulation>,
 }
@@ -63,6 +65,8 @@ struct PageData<'d> {
     settings: &'d [RunSettings],
     models: &'d [ResultModel],
     total: Total,
+    /// Mean Monte-Carlo standard error of the edges of all results; nothing where there are none.
+    monte_carlo: Option<f64>,
     sequences: &'d [PageSequence],
     population: Option<&'d PagePopulation>,
 }
@@ -77,7 +81,10 @@ impl Report {
     pub fn add(&mut self, line: &ResultLine) {
         self.total.sequences += 1;
         self.total.events += line.events.len();
-        self.total.edges += line.edges().count();
+        for edge in line.edges() {
+            self.total.edges += 1;
+            self.errors += edge.std_error;
+        }
         if self.population.is_none() {
             self.merged.add(line);
         }
@@ -119,7 +126,7 @@ impl Report {
 
     /// Writes the page.
     pub fn write(self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { options, mut names, settings, models, sequences, total, merged, population, .. } = self;
+        let Self { options, mut names, settings, models, sequences, total, errors, merged, population, .. } = self;
         let population = population.or_else(|| merged.finish(&mut names));
         let title = options.title.as_deref().unwrap_or("What caused what");
         let data = PageData {
@@ -129,6 +136,7 @@ impl Report {
             settings: &settings,
             models: &models,
             total,
+            monte_carlo: (total.edges > 0).then(|| errors / total.edges as f64),
             sequences: &sequences,
             population: population.as_ref(),
         };

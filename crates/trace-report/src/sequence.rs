@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
-use trace_core::Position;
+use trace_core::{LEAST_EFFECTIVE, Pair, Position, Question};
 use trace_io::result::ResultLine;
 
 use crate::column::Column;
@@ -41,7 +41,9 @@ struct PagePairs {
     log_ratio: Column,
     probability: Column,
     probability_replaced: Column,
-    /// 1: kept, 2: tied, 4: required.
+    /// How much room there was for anything else; nothing where it is not known for any pair.
+    overlap: Option<Column>,
+    /// 1: kept, 2: tied, 4: required, 8: untestable, 16: too few draws carry weight to decide, 32: how.
     flags: Column,
 }
 
@@ -49,8 +51,8 @@ impl PageSequence {
     pub(crate) fn new(line: &ResultLine, settings: usize, model: usize, names: &mut Names) -> Self {
         let events: Vec<u32> = line.events.iter().map(|name| names.number(name)).collect();
         let pairs = &line.pairs;
-        let flags =
-            pairs.iter().map(|pair| u32::from(pair.kept) | u32::from(pair.tied) << 1 | u32::from(pair.required) << 2);
+        let known = pairs.iter().any(|pair| pair.overlap.is_some());
+        let overlap = || Column::shown(pairs.iter().map(|pair| pair.overlap.unwrap_or(f64::NAN)));
         Self {
             id: line.id.clone(),
             settings,
@@ -73,10 +75,17 @@ impl PageSequence {
                 log_ratio: Column::shown(pairs.iter().map(|pair| pair.log_ratio)),
                 probability: Column::shown(pairs.iter().map(|pair| pair.probability)),
                 probability_replaced: Column::shown(pairs.iter().map(|pair| pair.probability_replaced)),
-                flags: Column::counts(flags),
+                overlap: known.then(overlap),
+                flags: Column::counts(pairs.iter().map(flags)),
             },
         }
     }
+}
+
+fn flags(pair: &Pair) -> u32 {
+    let few = pair.effective_particles.is_some_and(|draws| draws < LEAST_EFFECTIVE);
+    let marks = [pair.kept, pair.tied, pair.required, !pair.is_testable(), few, pair.question == Question::How];
+    (0..).zip(marks).map(|(place, mark)| u32::from(mark) << place).sum()
 }
 
 /// Places of types: those of edges that were kept, and below them those that a lower threshold would bring in.

@@ -245,13 +245,14 @@ fn two_hundred_types_stay_legible() {
 
 #[test]
 fn the_population_leads_to_single_sequences() {
-    let lines: Vec<ResultLine> = (0..12).map(|number| vehicle(&format!("vehicle {number}"), number)).collect();
+    let lines: Vec<ResultLine> = (0..60).map(|number| vehicle(&format!("vehicle {number}"), number)).collect();
     let Some(mut page) = Browser::open(report(&lines), 1440, 1000) else { return };
     page.enter("#cut-number", "0");
     page.picture("population");
     let links = page.count("#population-graph .link");
     assert!(links > 0);
     let rows = page.value("document.querySelector('#population-count').textContent").as_str().unwrap().to_owned();
+    assert!(page.text("#claims").contains("merged from results"));
     assert_eq!(rows, format!("{} pairs", page.count("#population-table tbody tr")));
     // Every column sorts, both ways.
     for column in 1..=page.count("#population-table th") {

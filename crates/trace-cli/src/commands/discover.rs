@@ -1,12 +1,15 @@
 //! `trace discover` and `trace explain`.
 
-use trace_causal::{Discover, DiscoverOptions, EvidenceRule, Explain, Found, Log, Model, ResultOptions};
+use trace_causal::{Discover, DiscoverOptions, EvidenceRule, Explain, Found, Log, Model, Population, ResultOptions};
 
 use crate::cli::{DiscoverArgs, ExplainArgs};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, print_json, say};
 use crate::progress::Terminal;
+
+/// Pairs of a population that are shown at the end of a run.
+const STRONGEST: usize = 10;
 
 pub fn run(args: &DiscoverArgs, quiet: bool) -> Result<(), Failure> {
     check_paths(args)?;
@@ -75,6 +78,50 @@ fn describe(args: &DiscoverArgs, found: &Found) -> String {
              before it; the strongest say most, and a population graph ranks them",
             100.0 * found.edges() as f64 / tested as f64
         );
+    }
+    if let Some(population) = found.population() {
+        text += &claims(population);
+    }
+    text
+}
+
+/// What a population claims, for people.
+fn claims(population: &Population) -> String {
+    let counts = population.counts();
+    let mut text = format!(
+        "\n{} pairs of types: {} tested, {} kept, {} inhibit, {} cannot be tested",
+        counts.pairs, counts.tested, counts.kept, counts.inhibits, counts.untestable
+    );
+    if counts.always_so > 0 {
+        text += &format!(" ({} are always so here)", counts.always_so);
+    }
+    let seen = population.evidence.map_or(0, |evidence| evidence.trained_on);
+    match (population.decision, population.evidence) {
+        (Some(decision), Some(evidence)) if population.has_evidence() => {
+            text += &format!(
+                "\nkept: more than {} times as likely; at most {} % of them are expected to be false\n\
+                 p-values from {} sequences that the model had not seen",
+                decision.least_ratio,
+                100.0 * decision.fdr,
+                evidence.sequences
+            );
+            if seen > 0 {
+                text += &format!(" ({seen} more it was trained on)");
+            }
+        }
+        _ if seen > 0 => {
+            text += &format!(
+                "\nno p-values: the model was trained on all {seen} sequences; `trace train --cross-fit` leaves some \
+                 unseen\nkept by a lower bound of the effect size, at no error rate"
+            );
+        }
+        _ => {
+            text += "\nno p-values: they need atomic replacement in the observed history, and sequences that the model \
+                     has not\nseen (`trace train --cross-fit`); kept by a lower bound of the effect size, at no error rate";
+        }
+    }
+    if counts.kept > 0 {
+        text += &format!("\n{}", population.strongest(STRONGEST).to_string().trim_end());
     }
     text
 }

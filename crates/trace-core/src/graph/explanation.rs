@@ -7,7 +7,7 @@
 //!
 //! Cost: every edge before the event once.
 
-use crate::graph::{Pair, SampleGraph};
+use crate::graph::{Pair, SampleGraph, Verdict};
 use crate::{EventId, Position};
 
 /// Why one event happened, as far as the graph says.
@@ -19,6 +19,9 @@ pub struct Explanation {
     pub direct: Vec<Pair>,
     /// Edges that made it less likely: it happened in spite of them; strongest first.
     pub despite: Vec<Pair>,
+    /// Pairs that cannot be tested, nearest first: there was no room for anything else, so the log cannot say whether
+    /// they matter.
+    pub untestable: Vec<Pair>,
     /// One chain for each root, strongest first.
     pub roots: Vec<Chain>,
     /// The events on any chain to it, in order.
@@ -65,6 +68,9 @@ impl Explanation {
             edges.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(b.cause.cmp(&a.cause)));
             edges
         };
+        let untestable = |pair: &&Pair| pair.effect == position && pair.verdict == Verdict::Untestable && !pair.kept;
+        let mut untestable: Vec<Pair> = graph.pairs().iter().filter(untestable).copied().collect();
+        untestable.sort_by_key(|pair| (pair.lag, pair.question.name()));
         let steps = steps(graph, position);
         let mut caused = vec![false; position.index() + 1];
         for edge in graph.edges().filter(|edge| edge.log_ratio > 0.0 && edge.effect <= position) {
@@ -74,7 +80,7 @@ impl Explanation {
             (0..position.index()).filter(|at| !caused[*at]).filter_map(|at| chain(&steps, at)).collect();
         roots.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.edges.len().cmp(&b.edges.len())));
         let ancestors = (0..).zip(&steps).filter(|(_, step)| step.is_some()).map(|(at, _)| Position(at)).collect();
-        Self { position, direct: strongest(true), despite: strongest(false), roots, ancestors }
+        Self { position, direct: strongest(true), despite: strongest(false), untestable, roots, ancestors }
     }
 }
 
@@ -122,7 +128,6 @@ fn chain(steps: &[Option<Step>], from: usize) -> Option<Chain> {
 mod tests {
     use super::*;
     use crate::Lag;
-    use crate::graph::Verdict;
 
     fn edge(cause: u32, effect: u32, strength: f64, log_ratio: f64) -> Pair {
         Pair {
@@ -165,6 +170,15 @@ mod tests {
         assert_eq!(found.direct.iter().map(|edge| edge.cause.0).collect::<Vec<_>>(), [2, 1, 0]);
         assert_eq!(found.ancestors, [0, 1, 2].map(Position));
         assert_eq!(found.roots[0].types(&(0..10).map(EventId).collect::<Vec<_>>()), [0, 2, 5].map(EventId));
+    }
+
+    #[test]
+    fn what_cannot_be_tested_is_listed_and_leads_nowhere() {
+        let always = |cause, effect| Pair { overlap: Some(0.0), ..edge(cause, effect, 0.9, 1.0) }.decided(0.05);
+        let pairs = vec![always(0, 3), edge(1, 3, 0.2, 1.0), always(2, 3), always(0, 1)];
+        let found = Explanation::new(&SampleGraph::new((0..4).map(EventId).collect(), pairs, 0.05), Position(3));
+        assert_eq!(found.untestable.iter().map(|pair| pair.cause.0).collect::<Vec<_>>(), [2, 0]);
+        assert_eq!(found.roots.iter().map(path).collect::<Vec<_>>(), [vec![1, 3]]);
     }
 
     #[test]

@@ -160,13 +160,16 @@ function sequenceControls() {
       select({ event: matches.find((position) => position > from) ?? matches[0] });
     }
   });
+  const hows = (stored) => column(stored.pairs.flags).some((flags) => flags & HOW);
+  const question = page.sequences.some(hows) ? questionField("question", (value) => changeGraph({ question: value })) : null;
   const field = (label, note, ...inputs) => element("div", { class: "field" },
     element("div", { class: "field-head" }, element("span", { text: label })), element("div", { class: "inputs" }, ...inputs), note);
-  byId("controls").append(picker.box, slider.box,
+  byId("controls").append(...[picker.box, slider.box,
     field("Lags", null, lagFrom, element("span", { text: "to" }), lagTo),
     field("Hide weaker than", null, least),
     field("Kind of edge", null, effect),
-    field("Search", found, search, element("kbd", { text: "/" })));
+    question && question.box,
+    field("Search", found, search, element("kbd", { text: "/" }))].filter(Boolean));
 
   let scaled = null;
   listen("graph", () => {
@@ -190,27 +193,8 @@ function sequenceControls() {
       + (sequence.allPairs ? "" : ". Only kept edges are stored, so it can only rise; discover --all-pairs stores all.");
     lagFrom.value = Math.max(state.lags[0], 1);
     lagTo.value = Math.min(state.lags[1], sequence.longestLag);
+    if (question) question.select.value = state.question;
     if (document.activeElement !== search) search.value = state.query;
     found.textContent = state.query.trim() ? `${plural(current.matches.size, "event")} found` : "";
-  });
-}
-
-function populationControls() {
-  const label = population.scored ? "Least score" : "Least sequences";
-  const slider = new LogSlider({ id: "cut", label, unit: population.scored ? "" : "sequences",
-    change: (cut) => changeCut(cut === null ? population.cut : cut) });
-  const scores = population.edges.map((edge) => edge.score);
-  const most = scores.reduce((a, b) => Math.max(a, b), 0);
-  slider.scale(scores, 0, most);
-  const search = element("input", { type: "search", id: "population-search", placeholder: "Event name", "aria-label": "Search event types", autocomplete: "off" });
-  search.addEventListener("input", () => changeGraph({ query: search.value }));
-  byId("population-controls").append(slider.box, element("div", { class: "field" },
-    element("div", { class: "field-head" }, element("span", { text: "Search" })), element("div", { class: "inputs" }, search, element("kbd", { text: "/" }))));
-  listen("population", () => {
-    slider.show(state.cut, state.cut !== population.cut);
-    slider.note.textContent = plural(populationEdges().length, "type pair");
-  });
-  listen("graph", () => {
-    if (document.activeElement !== search) search.value = state.query;
   });
 }

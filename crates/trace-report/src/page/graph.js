@@ -61,8 +61,9 @@ class TypeGraph {
     this.ports(drawn);
     const paths = [...drawn].reverse().map((edge) => this.edge(edge, maximum));
     const nodes = [...types].map((type) => this.node(type));
+    const questions = drawn.filter((edge) => edge.how).map((edge) => shape("text", { class: "question", "text-anchor": "middle", x: edge.middle.x, y: edge.middle.y + 3, text: "how" }));
     this.empty.hidden = drawn.length > 0;
-    this.group = shape("g", {}, shape("g", { class: "links" }, ...paths), shape("g", { class: "boxes" }, ...nodes));
+    this.group = shape("g", {}, shape("g", { class: "links" }, ...paths), shape("g", { class: "questions" }, ...questions), shape("g", { class: "boxes" }, ...nodes));
     this.view.replaceChildren(markers(this.name), this.group);
     if (other) this.fit();
     else this.place();
@@ -101,6 +102,10 @@ class TypeGraph {
     return this.layout.down ? { along: y, across: x } : { along: x, across: y };
   }
 
+  point(along, across) {
+    return this.layout.down ? { x: across, y: along } : { x: along, y: across };
+  }
+
   at(along, across) {
     return this.layout.down ? `${across} ${along}` : `${along} ${across}`;
   }
@@ -116,6 +121,7 @@ class TypeGraph {
   path(edge) {
     if (edge.cause === edge.effect) {
       const { x, y } = this.places.get(edge.cause);
+      edge.middle = { x: x + this.nodeWidth / 2 - 20, y: y - NODE_HEIGHT / 2 - 15 };
       return `M${x + this.nodeWidth / 2 - 32} ${y - NODE_HEIGHT / 2}c-4 -20 28 -20 24 -2`;
     }
     const [from, to] = [this.turned(this.places.get(edge.cause)), this.turned(this.places.get(edge.effect))];
@@ -125,14 +131,18 @@ class TypeGraph {
     let path = `M${this.at(start.along, start.across)}`;
     if (edge.level) {
       const out = start.along + 34 + Math.abs(end.across - start.across) / 12;
+      edge.middle = this.point((start.along + end.along + 6 * out) / 8, (start.across + end.across) / 2);
       return `${path}C${this.at(out, start.across)} ${this.at(out, end.across)} ${this.at(end.along, end.across)}`;
     }
     let last = start;
-    for (const point of [...this.route(edge), end]) {
+    const points = [...this.route(edge), end];
+    const halfway = Math.floor((points.length - 1) / 2);
+    points.forEach((point, index) => {
+      if (index === halfway) edge.middle = this.point((last.along + point.along) / 2, (last.across + point.across) / 2);
       const middle = (last.along + point.along) / 2;
       path += `C${this.at(middle, last.across)} ${this.at(middle, point.across)} ${this.at(point.along, point.across)}`;
       last = point;
-    }
+    });
     return path;
   }
 
@@ -142,7 +152,7 @@ class TypeGraph {
     const path = shape("path", {
       class: `link ${kind}`, d: this.path(edge), "stroke-width": (0.9 + 2.6 * share).toFixed(2), "stroke-opacity": (0.35 + 0.6 * share).toFixed(2),
       "marker-end": `url(#${this.name}-${kind})`, "data-types": `${edge.cause} ${edge.effect}`,
-    }, shape("title", { text: `${page.names[edge.cause].slice(0, 200)} → ${page.names[edge.effect].slice(0, 200)}` }));
+    }, shape("title", { text: `${page.names[edge.cause].slice(0, 200)} → ${page.names[edge.effect].slice(0, 200)}${edge.words ? `\n${edge.words()}` : ""}` }));
     edge.path = path;
     return path;
   }
@@ -316,7 +326,7 @@ function populationGraph() {
     label: "Graph of event types across sequences",
     source: () => {
       const edges = populationEdges();
-      return { layout: population.layout, edges, maximum: edges.length > 0 ? edges[0].score : 1 };
+      return { layout: population.layout, edges, maximum: edges.length > 0 ? edges[0].strength : 1 };
     },
     lit: () => {
       const chosen = state.populationSelection;
@@ -333,10 +343,11 @@ function populationGraph() {
     },
     choose: selectPopulation,
   });
-  let cut = null;
+  for (const edge of population.edges) edge.words = () => populationFacts(edge);
+  let version = null;
   listen("population", () => {
-    if (cut !== state.cut) {
-      cut = state.cut;
+    if (version !== populationVersion) {
+      version = populationVersion;
       graph.draw();
     } else graph.light();
     byId("population-note").textContent = `${plural(population.sequences, "sequence")}, ${plural(graph.types.size, "type")}`

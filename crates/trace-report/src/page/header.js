@@ -99,7 +99,7 @@ const SETTINGS = [
   ["method", "Method", (settings) => settings.method],
   ["memory", "Largest lag tested", (settings) => `${settings.memory}`],
   ["intervention", "What is replaced", (settings) => (settings.intervention === "atomic" ? "the cause alone (atomic)" : "the cause and what follows it (staircase)")],
-  ["proposal", "Replacements drawn from", (settings) => ({ uniform: "all types alike", unigram: "training frequencies", model: "the model's prediction" }[settings.proposal] || settings.proposal)],
+  ["proposal", "Replacements drawn from", (settings) => ({ uniform: "all types alike", unigram: "training frequencies", model: "the model's prediction", plausible: "what else the model finds plausible there" }[settings.proposal] || settings.proposal)],
   ["particles", "Replacements tried", (settings) => `${settings.particles}`],
   ["divergence", "What is compared", (settings) => (settings.divergence === "event" ? "the probability of the event that happened" : "the whole prediction")],
   ["context", "Events at the start left out", (settings) => `${settings.context}`],
@@ -125,8 +125,14 @@ function showAbout() {
     element("dl", { class: "assumptions" }, ...ASSUMPTIONS.map(definition)),
     population && element("h2", { text: "Across sequences" }),
     population && element("p", { text: population.scored
-      ? `For every pair of types, the score is a lower confidence bound on the mean log ratio over all places where the cause stood before the effect, whether an edge was kept there or not. Pairs with a score above ${population.cut} and at least ${population.least} such places are drawn: seeing the cause multiplies the effect's probability by at least ${Math.exp(population.cut).toFixed(2)}.`
+      ? `For every pair of types, the ratio is the mean over all places where the cause stood before the effect, whether an edge was kept there or not, and the score is a lower confidence bound of its logarithm. Places at the same time, and places where nothing else could have stood, do not count. ${population.evident
+        ? `A pair is kept when it promotes with a q-value of at most ${significant(population.decision.fdr)} for a ratio above ${significant(population.decision.least_ratio)}.`
+        : `Pairs with a score above ${population.cut} and at least ${population.least} sequences with such a place are kept.`}`
       : `${scoresOnly(settings) ? `The method ${settings.method} gives no ratios of probabilities` : "These results hold only the edges that were kept"}, so pairs of types are ranked by the number of sequences that have the edge. Results made with --all-pairs, or a population file, give a score that also counts the places where the edge was absent.` }),
+    element("h2", { text: "Always so here" }),
+    element("p", { text: "Where hardly anything but the cause and the effect could have stood, the log cannot say what would have happened otherwise. Such a pair is neither an edge nor the lack of one: it is untestable and is not drawn. Room (overlap) says how much else could have stood there. The panel of an event lists its untestable pairs where the results hold all pairs (discover --all-pairs)." }),
+    element("h2", { text: "Hidden causes" }),
+    element("p", { text: `${HIDDEN_CAUSE} No test reveals such a cause.` }),
     element("h2", { text: "Settings of the run" }),
     page.settings.length > 1 && element("p", { class: "note", text: `Results of ${page.settings.length} different settings are in this page; these are the first.` }),
     element("dl", { class: "settings" }, ...shown.map(([, label, words]) => definition([label, words(settings)]))),

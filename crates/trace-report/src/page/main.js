@@ -58,6 +58,15 @@ function legend() {
     element("li", { class: "note", text: "Wider and darker is stronger. Time runs to the right." }));
 }
 
+function populationLegend() {
+  const sample = (kind) => shape("svg", { viewBox: "0 0 36 14", width: 36, height: 14, "aria-hidden": "true" },
+    shape("path", { class: `link ${kind}`, d: "M2 7H34", "stroke-width": 2.2 }));
+  const entry = (picture, text) => element("li", {}, picture, element("span", { text }));
+  byId("population-legend").append(
+    entry(sample("promoting"), "promotes"), entry(sample("despite"), "inhibits, on request"),
+    element("li", { class: "note", text: `Wider and darker is stronger.${population.asksHow ? " Edges marked how are about outcomes of steps." : ""}` }));
+}
+
 function keys() {
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/u.test(event.target.tagName) && event.target.type !== "range";
@@ -140,6 +149,8 @@ if (page.sequences.length > 0) {
   listen("graph", () => showFitness(current.sequence.model));
 }
 if (population) {
+  showClaims();
+  populationLegend();
   populationControls();
   populationGraph();
   populationTable();
@@ -147,4 +158,4 @@ if (population) {
 }
 showView(VIEWS[0]);
 if (page.sequences.length > 0) changeGraph({});
-if (population) announce("population");
+if (population) changePopulation({});

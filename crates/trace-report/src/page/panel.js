@@ -44,8 +44,22 @@ function marks(pair) {
   const flags = current.sequence.flags[pair];
   const list = [];
   if (flags & TIED) list.push(element("span", { class: "tag", title: "Both events carry the same time; their order is that of the file", text: "tied" }));
+  if (flags & HOW) list.push(element("span", { class: "tag", title: HOW_TITLE, text: "how" }));
   if (flags & REQUIRED) list.push(element("span", { class: "tag", title: "Prior knowledge says that this is an edge, however strong", text: "required" }));
   return list.length > 0 ? element("div", { class: "tags" }, ...list) : null;
+}
+
+// How much room there was for anything else at a pair.
+function overlapWords(sequence, pair) {
+  const overlap = sequence.overlap ? sequence.overlap[pair] : NaN;
+  return Number.isNaN(overlap) ? "–" : percent(overlap);
+}
+
+// Earlier events of which nothing can be said, because nothing else could have stood there.
+function untestableItems(pairs) {
+  const { sequence } = current;
+  return listOf(pairs.map((pair) => element("li", { class: "starts untestable", "data-untestable": pair }, eventLink(sequence.cause[pair]),
+    element("span", { class: "note", text: `room ${overlapWords(sequence, pair)}${sequence.flags[pair] & HOW ? " · how" : ""}` }))));
 }
 
 // A list that shows its first entries, and the rest on request.
@@ -96,11 +110,13 @@ function eventChosen(position) {
   const alike = sequence.events.filter((type) => type === sequence.events[position]).length;
   facts.push(alike === 1 ? "the only one of its type" : `one of ${count(alike)} of its type`);
   const predicted = causes.length > 0 ? sequence.probability[causes[0]] : null;
+  const untestable = sequence.untestable(position);
+  const ends = sequence.nameAt(position) === END;
   return [
-    ...heading("Event", sequence.nameAt(position)),
+    ...heading(ends ? "After the last event" : "Event", sequence.nameAt(position)),
     element("p", { class: "muted", text: facts.join(" · ") }),
     predicted !== null && sequence.settings.intervention === "atomic"
-      && element("p", { text: `Given everything before it, the model gave this event a probability of ${percent(predicted)}.` }),
+      && element("p", { text: `Given everything before it, the model gave ${ends ? "an end here" : "this event"} a probability of ${percent(predicted)}.` }),
     element("h3", { text: "Direct causes" }),
     promoting.length === 0
       ? element("p", { class: "muted", text: position === 0 ? "It is the first event: nothing before it could have caused it." : "Nothing in the log explains this event at this threshold." })
@@ -110,8 +126,11 @@ function eventChosen(position) {
     lit.roots.length > 0 && listOf(lit.roots.map(chainItem), 4),
     despite.length > 0 && element("h3", { text: "Happened in spite of" }),
     despite.length > 0 && listOf(despite.map((pair) => edgeItem(pair, sequence.cause[pair]))),
-    element("h3", { text: "Effects" }),
-    effects.length === 0 ? element("p", { class: "muted", text: "No later event depends on it at this threshold." })
+    untestable.length > 0 && element("h3", { text: "Always so here" }),
+    untestable.length > 0 && element("p", { class: "muted", text: "Hardly anything else could have stood in these places, so the log cannot say what would have happened otherwise. Nothing is claimed." }),
+    untestable.length > 0 && untestableItems(untestable),
+    !ends && element("h3", { text: "Effects" }),
+    ends ? null : effects.length === 0 ? element("p", { class: "muted", text: "No later event depends on it at this threshold." })
       : listOf(effects.map((pair) => edgeItem(pair, sequence.effect[pair]))),
   ];
 }
@@ -134,16 +153,21 @@ function pairChosen(pair) {
   const rows = [
     ["Strength", `${nats(sequence.strength[pair])} ± ${strengthWords(sequence.error[pair])}`],
     ["Lag", plural(sequence.lag[pair], "event")],
-    ["Log ratio", sequence.logRatio[pair].toFixed(2)],
     ["Replacements tried", count(sequence.particles[pair])],
   ];
+  if (!scoresOnly(sequence.settings)) {
+    rows.unshift(["Ratio", likely(sequence.ratio(pair))]);
+    rows.push(["Hidden-cause ratio", times(hiddenCauseRatio(Math.log(sequence.ratio(pair))))], ["Log ratio", Math.log(sequence.ratio(pair)).toFixed(2)]);
+    if (sequence.overlap) rows.push(["Room for anything else (overlap)", overlapWords(sequence, pair)]);
+  }
   if (sequence.times) rows.push(["Time between", significant(sequence.times[sequence.effect[pair]] - sequence.times[sequence.cause[pair]], 6)]);
   return [
-    element("p", { class: "kicker", text: sequence.promotes(pair) ? "Edge, promoting" : "Edge, inhibiting" }),
+    element("p", { class: "kicker", text: `${sequence.promotes(pair) ? "Edge, promoting" : "Edge, inhibiting"}${sequence.flags[pair] & HOW ? ", how it turns out" : ""}` }),
     element("p", { class: "sentence-lead big", text: sentence(sequence, pair) }),
     beforeAfter(sequence.probability[pair], sequence.replaced[pair], sequence.promotes(pair)),
     marks(pair),
     element("dl", { class: "facts" }, ...rows.map(([term, words]) => element("div", {}, element("dt", { text: term }), element("dd", { text: words })))),
+    !scoresOnly(sequence.settings) && element("p", { class: "note", text: HIDDEN_CAUSE }),
     element("h3", { text: "Cause" }), eventLink(sequence.cause[pair]),
     element("h3", { text: "Effect" }), eventLink(sequence.effect[pair]),
     !sequence.promotes(pair) && element("p", { class: "muted", text: "The effect happened in spite of this cause: replaced by another event, it would typically have been more likely." }),
@@ -171,87 +195,5 @@ function typeChosen(type) {
     element("p", { class: "muted", text: `${plural(positions.length, "occurrence")} in this sequence` }),
     listOf(positions.map((position) => element("li", { class: "starts" }, eventLink(position),
       element("span", { class: "note", text: `${plural(graph.causesOf(position).length, "cause")}, ${plural(graph.effectsOf(position).length, "effect")}` }))), 12),
-  ];
-}
-
-// The same for the population graph.
-function showPopulationPanel() {
-  const chosen = state.populationSelection;
-  const parts = !chosen ? nothingChosenThere() : chosen.edge ? populationEdgeChosen(chosen.edge) : populationTypeChosen(chosen.type);
-  byId("population-panel").replaceChildren(...parts.filter(Boolean));
-}
-
-function populationSentence(edge) {
-  const [cause, effect] = [label(edge.cause, 60), label(edge.effect, 60)];
-  if (!population.scored) return `${cause} caused ${effect} in ${count(edge.sequences)} of ${plural(population.sequences, "sequence")}.`;
-  const times = Math.exp(Math.abs(edge.logRatio));
-  const much = times >= 1000 ? "more than a thousand" : significant(times, 2);
-  return `Where ${cause} stood before ${effect}, it made it ${much} times ${edge.logRatio < 0 ? "less" : "more"} likely, typically.`;
-}
-
-function populationItem(edge) {
-  return element("li", { class: "edge-item" },
-    element("button", { type: "button", class: "sentence", text: populationSentence(edge), onclick: () => selectPopulation({ edge }) }));
-}
-
-function nothingChosenThere() {
-  const edges = populationEdges();
-  return [
-    element("p", { class: "kicker", text: "Explanation" }),
-    element("h2", { class: "name", text: "Choose a type or an edge" }),
-    element("p", { class: "muted", text: "What holds across sequences. Choose an edge to see in which sequences it was found." }),
-    edges.length === 0 && element("p", { class: "callout", text: "No pair of types is sure enough at this score." }),
-    edges.length > 0 && element("h3", { text: population.scored ? "Surest pairs" : "Most frequent pairs" }),
-    edges.length > 0 && element("ul", { class: "plain-list" }, ...edges.slice(0, 6).map(populationItem)),
-  ];
-}
-
-function populationEdgeChosen(edge) {
-  const rows = [];
-  if (population.scored) {
-    rows.push(["Score", edge.score.toFixed(2)], ["Mean log ratio", edge.logRatio.toFixed(2)], ["Places where it could act", count(edge.opportunities)],
-      ["Sequences with such a place", count(edge.sequences)]);
-  } else rows.push(["Sequences", count(edge.sequences)]);
-  rows.push(["Edges kept", count(edge.kept)], ["Mean strength", strengthWords(edge.meanStrength)],
-    ["Lags", Object.entries(edge.lags).map(([lag, times]) => `${lag} (${count(times)}×)`).join(", ") || "none kept"]);
-  const places = occurrences(edge);
-  return [
-    element("p", { class: "kicker", text: "Type pair" }),
-    element("h2", { class: "name", text: `${label(edge.cause, 80)} → ${label(edge.effect, 80)}` }),
-    element("p", { class: "sentence-lead", text: populationSentence(edge) }),
-    element("dl", { class: "facts" }, ...rows.map(([term, words]) => element("div", {}, element("dt", { text: term }), element("dd", { text: words })))),
-    element("h3", { text: "Sequences with this edge" }),
-    places.length === 0 ? element("p", { class: "muted", text: "None of the sequences in this page." })
-      : listOf(places.map(({ index, pair }) => element("li", { class: "starts" },
-        element("button", { type: "button", class: "event-link", text: shorten(page.sequences[index].id, 40), onclick: () => openSequence(index, { pair }) }),
-        element("span", { class: "note", text: strengthWords(sequenceAt(index).strength[pair]) }))), 8),
-  ];
-}
-
-// The strongest edge of a type pair in each sequence of the page that has one.
-function occurrences(edge) {
-  const places = [];
-  page.sequences.forEach((_, index) => {
-    const sequence = sequenceAt(index);
-    let best = -1;
-    for (const pair of sequence.kept(null)) {
-      const fits = sequence.events[sequence.cause[pair]] === edge.cause && sequence.events[sequence.effect[pair]] === edge.effect;
-      if (fits && (best < 0 || sequence.strength[pair] > sequence.strength[best])) best = pair;
-    }
-    if (best >= 0) places.push({ index, pair: best });
-  });
-  return places.sort((a, b) => sequenceAt(b.index).strength[b.pair] - sequenceAt(a.index).strength[a.pair]);
-}
-
-function populationTypeChosen(type) {
-  const edges = populationEdges();
-  const causes = edges.filter((edge) => edge.effect === type);
-  const effects = edges.filter((edge) => edge.cause === type);
-  return [
-    ...heading("Event type", page.names[type]),
-    element("h3", { text: "Caused by" }),
-    causes.length > 0 ? listOf(causes.map(populationItem)) : element("p", { class: "muted", text: "No type at this score." }),
-    element("h3", { text: "Causes" }),
-    effects.length > 0 ? listOf(effects.map(populationItem)) : element("p", { class: "muted", text: "No type at this score." }),
   ];
 }

@@ -6,9 +6,16 @@ const state = {
   lags: [1, Infinity],
   least: 0, // hides weaker edges without changing the graph
   effect: "all", // all, promoting, despite
+  question: "both", // whether, how, both
   query: "",
   selection: null, // {event}, {pair}, {type} or {types: [cause, effect]}
   cut: population ? population.cut : 0,
+  q: population && population.evident ? population.decision.fdr : 1, // 1: all
+  leastRatio: population && population.evident ? population.decision.least_ratio : 0,
+  leastSequences: population ? population.least : 0,
+  inhibits: false,
+  untestable: false, // in the table alone
+  own: false, // pairs of a type with itself
   populationSelection: null, // {type} or {edge}
 };
 
@@ -33,6 +40,7 @@ function derive() {
   const shown = graph.pairs.filter((pair) => sequence.lag[pair] >= state.lags[0]
     && sequence.lag[pair] <= state.lags[1]
     && sequence.strength[pair] >= state.least
+    && asked((sequence.flags[pair] & HOW) > 0)
     && (state.effect === "all" || sequence.promotes(pair) === (state.effect === "promoting")));
   current = { sequence, graph, shown, shownGraph: new Graph(sequence, shown), matches, lit: null };
 }
@@ -108,15 +116,39 @@ function selectPopulation(selection) {
   announce("population");
 }
 
-function changeCut(cut) {
-  state.cut = cut;
+// Filters of the population graph. The version says that what is drawn may be another.
+let populationVersion = 0;
+function changePopulation(changes) {
+  Object.assign(state, changes);
+  populationVersion += 1;
   const chosen = state.populationSelection;
-  if (chosen && chosen.edge && !populationEdges().includes(chosen.edge)) state.populationSelection = null;
+  if (chosen && chosen.edge && !populationRows().includes(chosen.edge)) state.populationSelection = null;
   announce("population");
 }
 
-// The edges of the population graph at the current cut.
+// Whether the question of a pair is one that is looked at.
+function asked(how) {
+  return state.question === "both" || (state.question === "how") === how;
+}
+
+// Whether a pair passes the filters, its question and its being a self-pair aside.
+function passes(edge) {
+  if (edge.required) return true;
+  if (edge.untestable || (edge.inhibits && !state.inhibits) || edge.sequences < state.leastSequences) return false;
+  if (!population.evident) return edge.rank > state.cut;
+  const ratio = edge.inhibits ? 1 / edge.ratio : edge.ratio;
+  return ratio > state.leastRatio && (state.q >= 1 || (edge.q ?? 1) <= state.q);
+}
+
+// The edges of the population graph at the current filters, surest first.
 function populationEdges() {
   if (!population) return [];
-  return population.edges.filter((edge) => edge.score > state.cut && edge.opportunities >= population.least);
+  return population.edges.filter((edge) => asked(edge.how) && (state.own || !edge.own) && passes(edge)).sort((a, b) => b.rank - a.rank);
+}
+
+// What the table lists: the edges, and on request what cannot be tested.
+function populationRows() {
+  const edges = populationEdges();
+  if (!population || !state.untestable) return edges;
+  return edges.concat(population.edges.filter((edge) => edge.untestable && !edge.required && asked(edge.how) && (state.own || !edge.own)));
 }

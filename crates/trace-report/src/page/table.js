@@ -4,8 +4,9 @@ const ROWS_AT_ONCE = 100;
 
 class SortedTable {
   // columns: {label, title, key(item), cell(item) -> node or text, number}; row(item) -> attributes of the row.
-  constructor(place, { columns, row, label, sortBy }) {
-    Object.assign(this, { columns, row });
+  // group(item): rows of a smaller group come first, whatever they are sorted by.
+  constructor(place, { columns, row, label, sortBy, group = () => 0 }) {
+    Object.assign(this, { columns, row, group });
     this.sort = { column: sortBy, down: true };
     this.most = ROWS_AT_ONCE;
     this.heads = columns.map((column, index) => {
@@ -46,17 +47,19 @@ class SortedTable {
 
   draw() {
     const { key } = this.columns[this.sort.column];
-    const keyed = this.items.map((item, place) => ({ item, place, key: key(item) }));
+    const keyed = this.items.map((item, place) => ({ item, place, key: key(item), group: this.group(item) }));
     const compare = (a, b) => (typeof a.key === "string" ? a.key.localeCompare(b.key, "en", { numeric: true }) : a.key - b.key);
     const sign = this.sort.down ? -1 : 1;
-    keyed.sort((a, b) => sign * compare(a, b) || a.place - b.place);
+    keyed.sort((a, b) => a.group - b.group || sign * compare(a, b) || a.place - b.place);
     this.heads.forEach((head, index) => {
       if (index === this.sort.column) head.setAttribute("aria-sort", this.sort.down ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
-    this.body.replaceChildren(...keyed.slice(0, this.most).map(({ item }) => {
+    this.body.replaceChildren(...keyed.slice(0, this.most).map(({ item, group }, index, all) => {
       const cells = this.columns.map((column) => element("td", { class: column.number ? "number" : "" }, column.cell(item)));
-      return element("tr", this.row(item), ...cells);
+      const row = element("tr", this.row(item), ...cells);
+      row.classList.toggle("group-start", index > 0 && all[index - 1].group !== group);
+      return row;
     }));
     const left = this.items.length - this.most;
     this.more.hidden = left <= 0;
@@ -75,6 +78,7 @@ function sequenceTable() {
   const at = () => current.sequence;
   const event = (position) => element("span", { class: "event-cell" }, element("span", { class: "place", text: position }),
     element("span", { class: "cell-name", title: at().nameAt(position).slice(0, 400), text: label(at().events[position], 40) }));
+  const overlapKey = (pair) => (at().overlap && !Number.isNaN(at().overlap[pair]) ? at().overlap[pair] : -1);
   let maximum = 1;
   const table = new SortedTable(byId("table"), {
     label: "Edges of this sequence",
@@ -88,9 +92,10 @@ function sequenceTable() {
       { label: "± error", number: true, title: "Standard error of the strength as the draws show it", key: (pair) => at().error[pair], cell: (pair) => nats(at().error[pair]) },
       { label: "As it was", number: true, title: "Probability of the effect", key: (pair) => at().probability[pair], cell: (pair) => percent(at().probability[pair]) },
       { label: "Replaced", number: true, title: "Its mean probability with the cause replaced", key: (pair) => at().replaced[pair], cell: (pair) => percent(at().replaced[pair]) },
-      { label: "Log ratio", number: true, title: "Positive: promoted; negative: happened in spite of the cause", key: (pair) => at().logRatio[pair], cell: (pair) => at().logRatio[pair].toFixed(2) },
+      { label: "Ratio", number: true, title: "How many times as likely the cause made the effect; below 1: it happened in spite of the cause", key: (pair) => at().ratio(pair), cell: (pair) => times(at().ratio(pair)) },
+      { label: "Room", number: true, title: "Overlap: how much room there was for anything else", key: (pair) => overlapKey(pair), cell: (pair) => overlapWords(at(), pair) },
       { label: "Draws", number: true, title: "Replacements tried", key: (pair) => at().particles[pair], cell: (pair) => count(at().particles[pair]) },
-      { label: "Marks", title: "tied: both events carry the same time; required: by prior knowledge", key: (pair) => -(at().flags[pair] & (TIED | REQUIRED)), cell: (pair) => marks(pair) || "" },
+      { label: "Marks", title: "tied: both events carry the same time; required: by prior knowledge; how: about outcomes of steps", key: (pair) => -(at().flags[pair] & (TIED | REQUIRED | HOW)), cell: (pair) => marks(pair) || "" },
     ],
     row: (pair) => ({ "data-pair": pair, class: hovered === pair ? "hover" : "", tabindex: -1 }),
   });
@@ -120,49 +125,4 @@ function sequenceTable() {
   listen("graph", fill);
   listen("selection", lightRows);
   return table;
-}
-
-function populationTable() {
-  const name = (type) => element("span", { class: "cell-name", title: page.names[type].slice(0, 400), text: label(type, 44) });
-  const first = population.scored
-    ? { label: "Score", number: true, title: "Lower confidence bound of the mean log ratio", key: (edge) => edge.score,
-      cell: (edge) => strengthCell(edge.score, null, population.edges.length > 0 ? population.edges[0].score : 1, edge.logRatio < 0 ? "despite" : "promoting") }
-    : { label: "Sequences", number: true, title: "Sequences that have the edge", key: (edge) => edge.sequences, cell: (edge) => count(edge.sequences) };
-  const columns = [
-    { label: "Cause", key: (edge) => page.names[edge.cause], cell: (edge) => name(edge.cause) },
-    { label: "Effect", key: (edge) => page.names[edge.effect], cell: (edge) => name(edge.effect) },
-    first,
-    { label: "Log ratio", number: true, title: "Mean over places", key: (edge) => edge.logRatio, cell: (edge) => edge.logRatio.toFixed(2) },
-    { label: "Strength", number: true, title: unit() ? `Mean strength in ${unit()}` : "Mean score of the method", key: (edge) => edge.meanStrength, cell: (edge) => nats(edge.meanStrength) },
-    { label: "Edges", number: true, title: "Edges kept", key: (edge) => edge.kept, cell: (edge) => count(edge.kept) },
-  ];
-  if (population.scored) {
-    columns.push({ label: "Places", number: true, title: "Places where the cause stood before the effect", key: (edge) => edge.opportunities, cell: (edge) => count(edge.opportunities) },
-      { label: "Sequences", number: true, title: "Sequences with such a place", key: (edge) => edge.sequences, cell: (edge) => count(edge.sequences) });
-  }
-  columns.push({ label: "Lags", title: "Lags of kept edges", key: (edge) => Object.keys(edge.lags).join(" "), cell: (edge) => Object.keys(edge.lags).join(" ") });
-  const table = new SortedTable(byId("population-table"), { label: "Type pairs across sequences", sortBy: 2, columns, row: (edge) => ({ "data-edge": edge.index, tabindex: -1 }) });
-  table.body.addEventListener("click", (event) => {
-    const row = event.target.closest("tr");
-    if (row) selectPopulation({ edge: population.edges[Number(row.dataset.edge)] });
-  });
-  let shown = null;
-  const fill = () => {
-    const words = state.query.trim().toLowerCase();
-    const key = `${state.cut} ${words}`;
-    if (shown !== key) {
-      shown = key;
-      const has = (type) => page.names[type].toLowerCase().includes(words);
-      const edges = populationEdges().filter((edge) => !words || has(edge.cause) || has(edge.effect));
-      table.show(edges);
-      byId("population-count").textContent = plural(edges.length, "pair");
-    }
-    const chosen = state.populationSelection;
-    for (const row of table.body.children) {
-      const edge = population.edges[Number(row.dataset.edge)];
-      row.classList.toggle("lit", chosen !== null && (chosen.edge === edge || chosen.type === edge.cause || chosen.type === edge.effect));
-    }
-  };
-  listen("population", fill);
-  listen("graph", fill);
 }

@@ -163,7 +163,8 @@ class Timeline {
       "marker-end": fine < 0.5 ? null : `url(#arc-${kind})`,
       "data-pair": pair,
     });
-    path.append(shape("title", { text: sentence(sequence, pair) }));
+    const size = scoresOnly(sequence.settings) ? "" : ` It was ${likely(sequence.ratio(pair))}${sequence.overlap ? `, with room ${overlapWords(sequence, pair)}` : ""}.`;
+    path.append(shape("title", { text: sentence(sequence, pair) + size }));
     return path;
   }
 
@@ -172,7 +173,9 @@ class Timeline {
     const chosen = state.selection && state.selection.event === position;
     const causes = current.graph.causesOf(position).length;
     const effects = current.graph.effectsOf(position).length;
+    const name = this.sequence.nameAt(position);
     const classes = ["node"];
+    if (name === END) classes.push("end");
     if (causes + effects === 0) classes.push("alone");
     if (effects > 0 && causes === 0) classes.push("root");
     if (chosen) classes.push("chosen");
@@ -181,7 +184,6 @@ class Timeline {
     const small = this.spacing < 7;
     const radius = chosen ? 7 : small ? Math.max(this.spacing / 3, 1) : 4.5;
     const text = labels.texts.get(position);
-    const name = this.sequence.nameAt(position);
     const group = shape("g", { class: classes.join(" "), "data-event": position, transform: `translate(${x.toFixed(1)} ${this.base})` },
       shape("title", { text: `${position}: ${name.slice(0, 400)}` }),
       shape("rect", { class: "target", x: -Math.max(this.spacing / 2, 1), y: -10, width: Math.max(this.spacing, 2), height: labels.height + 16 }),

@@ -123,6 +123,48 @@ function label(type, most) {
   return labels.get(most)[type];
 }
 
+// A ratio of probabilities, so that it reads "3.2 times as likely".
+function times(ratio) {
+  if (ratio >= 1000) return "more than 1,000";
+  if (ratio < 0.001) return "less than 0.001";
+  return ratio >= 100 ? count(Math.round(ratio)) : ratio >= 10 ? ratio.toFixed(0) : ratio >= 0.1 ? ratio.toFixed(ratio < 1 ? 2 : 1) : significant(ratio, 2);
+}
+
+const likely = (ratio) => `${times(ratio)} times as likely`;
+
+// A p- or q-value, or an empty place where there is none.
+function tail(value) {
+  if (value === null) return "–";
+  if (value < 1e-12) return `<${THIN}10⁻¹²`;
+  return value < 0.001 ? value.toExponential(1).replace("e-", "·10^-").replace(/\^(-\d+)/u, (_, power) => raised(power)) : significant(value, 2);
+}
+
+// The same as an equation.
+const equals = (name, value) => `${name} ${value !== null && value < 1e-12 ? "" : "= "}${tail(value)}`;
+
+const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+const raised = (power) => [...power].map((sign) => RAISED[sign]).join("");
+
+const ALWAYS = "always so here: the log cannot say what would have happened otherwise";
+const VERDICT_WORDS = {
+  promotes: "promotes", inhibits: "inhibits", none: "none", "always so": ALWAYS,
+  "same time": "always at the same time: the order is the file's",
+  "too rare": "too rare: too few sequences have a place that can be tested",
+};
+const VERDICT_TITLES = {
+  promotes: "Seeing the cause makes the effect more likely", inhibits: "Seeing the cause makes the effect less likely", none: "Nothing is claimed",
+};
+
+const HIDDEN_CAUSE = "The hidden-cause ratio says how many times as likely something that is not in the log would have to make both the cause and the effect "
+  + "to explain the pair away: near 1, very little is enough.";
+
+const HOW_TITLE = "Asks how the step of the effect turns out, had the step of the cause turned out otherwise";
+
+// A type within a sentence.
+function inWords(type, most) {
+  return page.names[type] === END ? `the ${END}` : label(type, most);
+}
+
 // Whether a rival method made the result that replaces nothing, so that there are no probabilities to compare.
 function scoresOnly(settings) {
   return settings.method !== undefined && settings.method !== "granger";
@@ -131,7 +173,7 @@ function scoresOnly(settings) {
 // What an edge says, as a sentence.
 function sentence(sequence, pair) {
   const cause = label(sequence.events[sequence.cause[pair]], 60);
-  const effect = label(sequence.events[sequence.effect[pair]], 60);
+  const effect = inWords(sequence.events[sequence.effect[pair]], 60);
   const [was, would] = percentages(sequence.probability[pair], sequence.replaced[pair]);
   if (scoresOnly(sequence.settings)) {
     return `The method ${sequence.settings.method} gives ${cause} at position ${sequence.cause[pair]} a score of ${strengthWords(sequence.strength[pair])} as a cause of ${effect}.`;
@@ -142,6 +184,7 @@ function sentence(sequence, pair) {
   if (sequence.settings.intervention === "staircase") {
     return `With everything after it replaced, ${place} gives ${effect} a probability of ${was}; with it replaced too, ${would}.`;
   }
+  if (sequence.flags[pair] & HOW) return `Had ${place} turned out otherwise, the probability of ${effect} among the outcomes of its step would have ${moved}.`;
   return `Had ${place} been another event, the probability of ${effect} would have ${moved}.`;
 }
 

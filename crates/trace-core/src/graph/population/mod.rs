@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use pair::PopulationPair;
+pub use pair::{PopulationPair, Untestable};
 pub use record::{Opportunity, PairRecord, SequenceSums, TypePair};
 
 use super::SampleGraph;

@@ -10,6 +10,17 @@ use crate::graph::{Verdict, hidden_cause_ratio};
 use crate::numerics::Moments;
 use crate::{EventId, Lag, Question};
 
+/// Why a type pair cannot be tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Untestable {
+    /// Hardly anything else could have stood there: the log cannot say what would have happened otherwise.
+    AlwaysSo,
+    /// Both always carry the same time.
+    SameTime,
+    /// Too few sequences have a place that can be tested.
+    TooRare,
+}
+
 /// One type pair of a population graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PopulationPair<K = EventId> {
@@ -187,6 +198,21 @@ impl<K> PopulationPair<K> {
             evidence: self.evidence,
             required: self.required,
         }
+    }
+
+    /// Why the pair cannot be tested; `None` where it can.
+    pub fn untestable(&self) -> Option<Untestable> {
+        if self.verdict != Verdict::Untestable {
+            return None;
+        }
+        let untied = self.places as f64 * (1.0 - self.tied);
+        Some(if self.places > 0 && untied < 0.5 {
+            Untestable::SameTime
+        } else if (self.opportunities as f64) < 0.5 * untied {
+            Untestable::AlwaysSo
+        } else {
+            Untestable::TooRare
+        })
     }
 
     /// Whether the numbers can be those of a pair.
