@@ -162,7 +162,8 @@ fn a_machine_that_always_does_the_same_cannot_be_asked_what_would_have_been() {
     let (all, edges) = (pairs.clone().count(), pairs.clone().filter(|pair| pair.kept).count());
     let untestable = pairs.filter(|pair| pair.verdict == Verdict::Untestable).count();
     assert!(untestable * 10 > all * 8, "{untestable} of {all} are untestable");
-    assert!(edges * 20 < all, "{edges} of {all} are edges");
+    // Where a cycle starts is open, so that its first events can be asked about.
+    assert!(edges * 10 < all, "{edges} of {all} are edges");
     let counts = population(&found).counts();
     assert!(counts.kept * 5 < counts.pairs, "{counts:?}");
     check_signs(&lines);
@@ -177,13 +178,10 @@ fn what_is_always_booked_at_the_same_time_is_never_kept() {
             let mut time = 0.0;
             for _ in 0..3 {
                 time += 3600.0;
-                // Booked together, in the file's order; a check follows the first of them more often than not.
-                if random.random::<f64>() < 0.5 {
-                    case.push((time, "pay".to_owned()));
-                    case.push((time, "receipt".to_owned()));
-                } else {
-                    case.push((time, "refuse".to_owned()));
-                }
+                // Booked together, in the file's order; a check follows a receipt more often than an invoice.
+                let slip = if random.random::<f64>() < 0.5 { "receipt" } else { "invoice" };
+                case.push((time, "pay".to_owned()));
+                case.push((time, slip.to_owned()));
                 time += 3600.0;
                 let check = random.random::<f64>() < if case.last().unwrap().1 == "receipt" { 0.9 } else { 0.1 };
                 case.push((time, if check { "check" } else { "skip" }.to_owned()));
