@@ -142,7 +142,7 @@ mod tests {
         let path = folder.path().join("pairs.csv");
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
-            read_type_pairs(&path).unwrap()
+            read_type_pairs(&path, Question::Whether).unwrap()
         };
         let pair = |cause: &str, effect: &str| (EventName::from(cause), EventName::from(effect));
         assert_eq!(read("cause,effect\na,b\nb,c\n"), [pair("a", "b"), pair("b", "c")]);
