@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test fails by panicking
 
 use serde_json::json;
+use trace_core::evidence::EvidenceRule;
 use trace_core::{EventName, Lag, PopulationGraph};
 use trace_io::output::{PartialFile, complete_lines, partial_path, write_json};
 use trace_io::population::{Population, add_result, is_population};
@@ -85,7 +86,7 @@ fn a_population_survives_its_file() {
         line.pairs[0].strength = strength;
         add_result(&mut graph, &line);
     }
-    let file = Population::new(&graph, &line().settings, &line().model);
+    let file = Population::new(&graph, &line().settings, &line().model, &EvidenceRule::default());
     file.write(&path).unwrap();
     assert!(is_population(&path).unwrap());
     let again = Population::read(&path).unwrap();
@@ -102,7 +103,7 @@ fn a_population_survives_its_file() {
         assert!((record.strength.spread() - original.strength.spread()).abs() < 1e-12);
     }
     assert_eq!(again.strongest(1).to_string().lines().count(), again.edges().count().min(1));
-    assert!(again.pairs.is_sorted_by(|a, b| a.score >= b.score));
+    assert!(again.pairs.is_sorted_by(|a, b| (a.kept, a.score) >= (b.kept, b.score)));
 }
 
 #[test]
