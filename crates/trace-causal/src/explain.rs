@@ -100,7 +100,7 @@ impl<'e> Explain<'e> {
         let events = log.read_for(self.model, self.unknown, &self.control)?;
         let sequence = choose(&events, self.case.as_deref())?;
         let (position, others) = find(&self.at, sequence, self.model.vocabulary())?;
-        let density = self.model.density_for(&sequence.id);
+        let density = self.model.density_for(sequence);
         let families = self.model.families_for(log)?;
         let mut discovery = Discovery::with_settings(density, self.settings);
         if let Some(families) = &families {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use trace_core::theory::{ErrorBound, Fitness};
-use trace_core::{DensityModel, Families, Vocabulary};
+use trace_core::{DensityModel, EventSequence, Families, Vocabulary};
 use trace_io::log::Shaping;
 use trace_io::result::ResultModel;
 use trace_models::cross_fit::{self, OpenCrossFit};
@@ -111,22 +111,22 @@ impl Model {
         &*self.density
     }
 
-    /// The model to ask about the sequence with this id: of a cross-fit the half that has not seen it, which is the first
-    /// half where neither has.
-    pub fn density_for(&self, id: &str) -> &dyn DensityModel {
+    /// The model to ask about a sequence: of a cross-fit the half that has not seen it, which is the first half where
+    /// neither has.
+    pub fn density_for(&self, sequence: &EventSequence) -> &dyn DensityModel {
         match (&self.cross_fit, &self.split) {
-            (Some(second), Some(first)) if first.has_seen(id) => &*second.density,
+            (Some(second), Some(first)) if first.has_seen(sequence) => &*second.density,
             _ => &*self.density,
         }
     }
 
-    /// Whether what answers for the sequence with this id was trained on it; `None` where that is unknown. What answers in
-    /// a cross-fit never was.
-    pub fn trained_on(&self, id: &str) -> Option<bool> {
+    /// Whether what answers for a sequence was trained on it; `None` where that is unknown. What answers in a cross-fit
+    /// never was.
+    pub fn trained_on(&self, sequence: &EventSequence) -> Option<bool> {
         if self.is_cross_fit() {
             return Some(false);
         }
-        self.split.as_ref().map(|split| split.has_trained_on(id))
+        self.split.as_ref().map(|split| split.has_trained_on(sequence))
     }
 
     /// Whether it is two models that were each trained on one half of the sequences.

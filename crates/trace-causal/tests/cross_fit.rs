@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
-use trace_causal::{Backbone, Cancel, DensityModel, Log, Model, Note, Train, Update};
+use trace_causal::{Backbone, Cancel, Control, DensityModel, EventSequence, Log, Model, Note, Train, Unknown, Update};
 
 const CASES: usize = 120;
 
@@ -35,11 +35,6 @@ impl Workplace {
     }
 }
 
-/// Ids of the sequences: the lines of the log.
-fn ids() -> Vec<String> {
-    (1..=CASES).map(|line| line.to_string()).collect()
-}
-
 fn same(a: &dyn DensityModel, b: &dyn DensityModel) -> bool {
     std::ptr::addr_eq(a, b)
 }
@@ -64,15 +59,18 @@ fn the_half_that_has_not_seen_a_sequence_answers_for_it() {
         assert!(model.is_cross_fit() && model.density().predicts_end());
         let halves = ["half-0", "half-1"].map(|half| Model::open(at.path("model").join(half)).unwrap());
         let mut routed = [0, 0];
-        for id in ids() {
-            assert_eq!(model.trained_on(&id), Some(false));
-            let first = same(model.density_for(&id), model.density());
+        let cases = at.log.read_for(&model, Unknown::Refuse, &Control::new()).unwrap().sequences;
+        assert_eq!(cases.len(), CASES);
+        for case in &cases {
+            assert_eq!(model.trained_on(case), Some(false));
+            let first = same(model.density_for(case), model.density());
             routed[usize::from(!first)] += 1;
             let answers = &halves[usize::from(!first)];
-            assert_eq!(answers.trained_on(&id), Some(false), "{id} is asked of the half that was trained on it");
+            assert_eq!(answers.trained_on(case), Some(false), "{case:?} is asked of the half that was trained on it");
         }
         assert!(routed.iter().all(|count| *count > CASES / 4), "{routed:?}");
-        assert!(same(model.density_for("never seen"), model.density()));
+        let new = EventSequence::new("never seen", Vec::new());
+        assert!(same(model.density_for(&new), model.density()));
         assert_eq!(halves[0].vocabulary(), halves[1].vocabulary());
         assert_ne!(halves[0].fingerprint(), halves[1].fingerprint());
         let info = model.info();

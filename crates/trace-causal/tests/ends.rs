@@ -3,7 +3,10 @@
 
 use std::fmt::Write;
 
-use trace_causal::{Backbone, EventName, Explain, Log, LogOptions, Model, Order, Shaping, Train, TrainOptions, Update};
+use trace_causal::{
+    Backbone, Control, EventName, EventSequence, Explain, Log, LogOptions, Model, Order, Shaping, Train, TrainOptions,
+    Unknown, Update,
+};
 
 /// Numbers in `[0, 1)` that look random.
 struct Random(u64);
@@ -148,8 +151,13 @@ fn every_kind_of_model_holds_out_the_same_sequences() {
             let train = Train::new().backbone(backbone).seed(3);
             let train = if backbone == Backbone::Ngram { train } else { train.steps(1) };
             let model = train.run(&log).unwrap();
-            assert_eq!(model.trained_on("a case of another log"), Some(false), "{backbone:?}");
-            (0..200).map(|case| model.trained_on(&case.to_string()).unwrap()).collect()
+            let cases = log.read_for(&model, Unknown::Refuse, &Control::new()).unwrap().sequences;
+            let other = EventSequence { id: "a case of another log".to_owned(), ..cases[0].clone() };
+            assert_eq!(model.trained_on(&other), Some(false), "{backbone:?}");
+            // Another log that has a case of the same name.
+            let other = EventSequence { events: cases[1].events[1..].to_vec(), ..cases[0].clone() };
+            assert_eq!(model.trained_on(&other), Some(false), "{backbone:?}");
+            cases.iter().map(|case| model.trained_on(case).unwrap()).collect()
         })
         .to_vec();
     let held_out = trained[0].iter().filter(|trained| !**trained).count();
@@ -170,7 +178,8 @@ fn a_process_that_goes_on_is_not_compared_with_cases_that_end() {
     let train = || Train::new().backbone(Backbone::Ngram).process(&process);
     let model = train().run(&open).unwrap();
     assert!(model.fitness().epsilon().is_some() && !model.density().predicts_end());
-    assert_eq!(Model::open(&process).unwrap().trained_on("s0"), None, "a process is not trained");
+    let any = EventSequence::new("s0", Vec::new());
+    assert_eq!(Model::open(&process).unwrap().trained_on(&any), None, "a process is not trained");
     let ended = folder.path().join("ended.jsonl");
     std::fs::write(&ended, events.replace(",\"open\":true", "")).unwrap();
     let error = train().run(&Log::open(&ended).unwrap()).unwrap_err();

@@ -1,11 +1,13 @@
 //! Which sequences a model is trained on, and which are held out.
 //!
 //! Whether a sequence is held out, and to which half of a cross-fit it belongs, is decided by its id and the seed alone:
-//! the same for every kind of model, whatever the order of the log. Of a sequence that was used, the hash of its id is
-//! kept: 8 bytes per sequence, so that a million sequences take 8 MB.
+//! the same for every kind of model, whatever the order of the log. Of a sequence that was used, a hash of its id and its
+//! first events is kept: 8 bytes per sequence, so that a million sequences take 8 MB. The events tell cases of another log
+//! apart that happen to have the same ids, such as line numbers; a case that has gone on since begins as it did.
 
 use std::path::Path;
 
+use trace_core::{EventId, EventSequence};
 use twox_hash::XxHash3_64;
 
 use crate::Error;
@@ -20,6 +22,16 @@ const HELD_OUT: &str = "held_out";
 const MAX_HELD_OUT_EVENTS: usize = 1 << 18;
 /// Makes the draws of halves independent of those of held-out sequences.
 const HALVES: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Events at the start of a sequence that tell it from another one with the same id.
+const TELLING_EVENTS: usize = 8;
+
+/// What a sequence is remembered by.
+fn key(id: &str, events: &[EventId]) -> u64 {
+    let start = events.iter().take(TELLING_EVENTS).flat_map(|event| event.0.to_le_bytes());
+    let bytes: Vec<u8> = id.bytes().chain([0xff]).chain(start).collect();
+    XxHash3_64::oneshot(&bytes)
+}
 
 /// The half of a cross-fit that a sequence belongs to: 0 or 1.
 pub fn half_of(id: &str, seed: u64) -> usize {
@@ -70,7 +82,7 @@ impl HoldOut {
     }
 }
 
-/// The sequences that a model was trained on, and those that were held out, as hashes of their ids.
+/// The sequences that a model was trained on, and those that were held out, as hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
     trained: Vec<u64>,
@@ -78,19 +90,19 @@ pub struct Split {
 }
 
 impl Split {
-    /// From ids, and whether each is held out.
-    pub fn new<'i>(sequences: impl IntoIterator<Item = (&'i str, bool)>) -> Self {
+    /// From sequences, and whether each is held out.
+    pub fn new<'i>(sequences: impl IntoIterator<Item = (&'i EventSequence, bool)>) -> Self {
         let mut split = Self::default();
-        for (id, held_out) in sequences {
-            split.push(id, held_out);
+        for (sequence, held_out) in sequences {
+            split.push(sequence, held_out);
         }
         split.sorted()
     }
 
     /// Adds a sequence; [`sorted`](Self::sorted) follows when all are there.
-    pub(crate) fn push(&mut self, id: &str, held_out: bool) {
+    pub(crate) fn push(&mut self, sequence: &EventSequence, held_out: bool) {
         let list = if held_out { &mut self.held_out } else { &mut self.trained };
-        list.push(XxHash3_64::oneshot(id.as_bytes()));
+        list.push(key(&sequence.id, &sequence.events));
     }
 
     pub(crate) fn sorted(mut self) -> Self {
@@ -109,15 +121,16 @@ impl Split {
         self.held_out.len()
     }
 
-    /// Whether the model was trained on the sequence with this id.
-    pub fn has_trained_on(&self, id: &str) -> bool {
-        self.trained.binary_search(&XxHash3_64::oneshot(id.as_bytes())).is_ok()
+    /// Whether the model was trained on this sequence.
+    pub fn has_trained_on(&self, sequence: &EventSequence) -> bool {
+        self.trained.binary_search(&key(&sequence.id, &sequence.events)).is_ok()
     }
 
-    /// Whether the sequence with this id took part in the training: it was trained on, or it was held out, and so
-    /// decided when to stop.
-    pub fn has_seen(&self, id: &str) -> bool {
-        self.has_trained_on(id) || self.held_out.binary_search(&XxHash3_64::oneshot(id.as_bytes())).is_ok()
+    /// Whether this sequence took part in the training: it was trained on, or it was held out, and so decided when to
+    /// stop.
+    pub fn has_seen(&self, sequence: &EventSequence) -> bool {
+        let key = key(&sequence.id, &sequence.events);
+        self.trained.binary_search(&key).is_ok() || self.held_out.binary_search(&key).is_ok()
     }
 
     /// Whether two models were trained on the same sequence.
@@ -200,11 +213,15 @@ mod tests {
 
     #[test]
     fn a_split_there_and_back() {
-        let split = Split::new([("a", false), ("b", true), ("c", false)]);
-        assert!(split.has_trained_on("a") && !split.has_trained_on("b") && !split.has_trained_on("d"));
-        assert!(split.has_seen("b") && !split.has_seen("d"));
+        let sequence = |id: &str, length: u32| EventSequence::new(id, (0..length).map(EventId).collect());
+        let [a, b, c, d] = ["a", "b", "c", "d"].map(|id| sequence(id, 9));
+        let split = Split::new([(&a, false), (&b, true), (&c, false)]);
+        assert!(split.has_trained_on(&a) && !split.has_trained_on(&b) && !split.has_trained_on(&d));
+        assert!(split.has_seen(&b) && !split.has_seen(&d));
+        // The case has gone on since; and another log has a case of the same name.
+        assert!(split.has_trained_on(&sequence("a", 12)) && !split.has_trained_on(&sequence("a", 3)));
         assert_eq!((split.trained(), split.held_out()), (2, 1));
-        assert!(split.overlaps(&Split::new([("c", false)])) && !split.overlaps(&Split::new([("b", false)])));
+        assert!(split.overlaps(&Split::new([(&c, false)])) && !split.overlaps(&Split::new([(&b, false)])));
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(Split::open(folder.path()).expect("nothing there"), None);
         split.save(folder.path()).expect("a file");

@@ -357,7 +357,7 @@ impl<'d> Discover<'d> {
     ) -> Option<PairLists> {
         let density = self.model.density();
         let possible = plan.intervention == Intervention::Atomic && plan.history == History::Observed;
-        let unseen = |sequence: &EventSequence| self.model.trained_on(&sequence.id) != Some(true);
+        let unseen = |sequence: &EventSequence| self.model.trained_on(sequence) != Some(true);
         if !possible || !events.sequences.iter().any(unseen) {
             return None;
         }

@@ -65,9 +65,9 @@ impl Job<'_> {
 
     fn run(&self, index: usize) -> Result<(ResultLine, Discovered), Error> {
         let sequence = &self.log.sequences[index];
-        let mut discovery = self.discovery.with_model(self.halves.density_for(&sequence.id));
+        let mut discovery = self.discovery.with_model(self.halves.density_for(sequence));
         // What a model was trained on fits it better than anything else does.
-        if let Some(list) = self.evidence.filter(|_| self.halves.trained_on(&sequence.id) != Some(true)) {
+        if let Some(list) = self.evidence.filter(|_| self.halves.trained_on(sequence) != Some(true)) {
             discovery = discovery.evidence(list);
         }
         let found = discovery.run(sequence).map_err(|error| Error::Sequence {

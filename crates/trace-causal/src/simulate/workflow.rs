@@ -224,7 +224,8 @@ mod tests {
         let truths = trace_io::truth::read_truth(&out.join("truth.jsonl")).unwrap();
         assert_eq!(truths.len(), 20);
         assert_eq!(truths.values().map(|line| line.edges.len()).sum::<usize>(), made.edges);
-        let pairs = trace_io::truth::read_type_pairs(&out.join("truth-pairs.csv"), trace_core::Question::Whether).unwrap();
+        let pairs =
+            trace_io::truth::read_type_pairs(&out.join("truth-pairs.csv"), trace_core::Question::Whether).unwrap();
         assert_eq!(pairs.len(), workflow.specification().rules().len());
         let text = serde_json::to_string(&options).unwrap();
         assert_eq!(serde_json::from_str::<WorkflowOptions>(&text).unwrap(), options);

@@ -60,7 +60,7 @@ fn train_part(
     record.insert("held_out_loss_by_order".to_owned(), losses.collect());
     let used = sequences.iter().enumerate();
     // Indices are in ascending order.
-    let used = used.map(|(index, sequence)| (sequence.id.as_str(), trained.held_out.binary_search(&index).is_ok()));
+    let used = used.map(|(index, sequence)| (sequence, trained.held_out.binary_search(&index).is_ok()));
     let split = Split::new(used);
     write_folder(&part.folder, |folder| {
         trained.model.save(folder, vocabulary, &record)?;

@@ -131,7 +131,7 @@ impl CorpusStatistics {
         for sequence in corpus.pass()? {
             let sequence = sequence?;
             let held_out = self.is_held_out(&sequence.id);
-            split.push(&sequence.id, held_out);
+            split.push(&sequence, held_out);
             if held_out {
                 self.held_out.push(targets_of(&sequence, self.end).into_owned());
                 continue;
