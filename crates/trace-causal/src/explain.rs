@@ -6,7 +6,9 @@ mod text;
 use std::path::PathBuf;
 
 use trace_core::theory::Fitness;
-use trace_core::{DensityModel, Discovery, EventName, EventSequence, Explanation, Position, Settings, Vocabulary};
+use trace_core::{
+    DensityModel, Discovery, EventId, EventName, EventSequence, Explanation, Position, Settings, Vocabulary,
+};
 use trace_io::log::Unknown;
 
 use crate::knowledge::KnowledgeFile;
@@ -34,6 +36,7 @@ pub struct Explain<'e> {
     unknown: Unknown,
     case: Option<String>,
     at: String,
+    at_end: bool,
     control: Control<'e>,
 }
 
@@ -47,6 +50,7 @@ impl<'e> Explain<'e> {
             unknown: Unknown::Refuse,
             case: None,
             at: String::new(),
+            at_end: false,
             control: Control::default(),
         }
     }
@@ -87,6 +91,13 @@ impl<'e> Explain<'e> {
         self
     }
 
+    /// Explain the end of the case instead of an event.
+    #[must_use]
+    pub const fn at_end(mut self, at_end: bool) -> Self {
+        self.at_end = at_end;
+        self
+    }
+
     /// Who listens.
     #[must_use]
     pub fn progress(mut self, progress: &'e dyn Progress) -> Self {
@@ -99,10 +110,18 @@ impl<'e> Explain<'e> {
         let knowledge = self.knowledge.as_deref().map(|path| KnowledgeFile::read(path, self.model)).transpose()?;
         let events = log.read_for(self.model, self.unknown, &self.control)?;
         let sequence = choose(&events, self.case.as_deref())?;
-        let (position, others) = find(&self.at, sequence, self.model.vocabulary())?;
         let density = self.model.density_for(sequence);
+        let (position, others) = if self.at_end {
+            if !sequence.ended {
+                return Err(Error::option("at_end", format!("case {:?} has not ended", sequence.id)));
+            }
+            (Position(sequence.events.len() as u32), Vec::new())
+        } else {
+            find(&self.at, sequence, self.model.vocabulary())?
+        };
         let families = self.model.families_for(log)?;
-        let mut discovery = Discovery::with_settings(density, self.settings);
+        let settings = Settings { end: self.settings.end || self.at_end, ..self.settings };
+        let mut discovery = Discovery::with_settings(density, settings);
         if let Some(families) = &families {
             discovery = discovery.families(families);
         }
@@ -116,12 +135,18 @@ impl<'e> Explain<'e> {
             return Err(Error::option("at", reason));
         }
         let found = discovery.run(sequence)?;
+        let events_shown = found.graph.events();
+        // The end comes right after the last event.
+        let times = sequence.times.as_ref().map(|times| {
+            let last = times.last().copied().unwrap_or(0.0);
+            times.iter().copied().chain(std::iter::repeat(last)).take(events_shown.len()).collect()
+        });
         Ok(Explained {
             id: sequence.id.clone(),
-            events: sequence.events.iter().map(|event| self.model.vocabulary().name(*event)).collect(),
-            times: sequence.times.clone(),
+            events: events_shown.iter().map(|event| self.model.vocabulary().name(*event)).collect(),
+            times,
             dated: events.dated,
-            prediction: Prediction::new(density, sequence, position)?,
+            prediction: Prediction::new(density, events_shown, position)?,
             explanation: Explanation::new(&found.graph, position),
             fitness: density.fitness(),
             threshold: plan.threshold,
@@ -170,14 +195,16 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    fn new(model: &dyn DensityModel, sequence: &EventSequence, position: Position) -> Result<Self, Error> {
+    fn new(model: &dyn DensityModel, events: &[EventId], position: Position) -> Result<Self, Error> {
         let types = model.vocabulary_size();
         let mut row = vec![0.0; model.row_size()];
         let at = position.index();
-        model.forward(&sequence.events[..at], at..at + 1, &mut row).map_err(trace_core::Error::from)?;
-        let event = sequence.events[at];
+        model.forward(&events[..at], at..at + 1, &mut row).map_err(trace_core::Error::from)?;
+        let event = events[at];
         let own = row[event.index()];
-        let share = model.frequencies().map(|weights| weights[event.index()] / weights.iter().sum::<f64>());
+        // The end is no type, and has no share of the events.
+        let share =
+            model.frequencies().and_then(|weights| Some(weights.get(event.index())? / weights.iter().sum::<f64>()));
         Ok(Self {
             probability: own.exp(),
             rank: 1 + row[..types].iter().filter(|other| **other > own).count(),

@@ -189,7 +189,12 @@ impl Model {
 
     /// What results say of it.
     pub fn for_results(&self) -> ResultModel {
-        ResultModel::new(self.density(), self.fingerprint.clone())
+        let mut model = ResultModel::new(self.density(), self.fingerprint.clone());
+        if self.is_cross_fit() {
+            let fitness = self.fitness();
+            (model.held_out_loss, model.unigram_loss) = (fitness.held_out_loss, fitness.unigram_loss);
+        }
+        model
     }
 
     /// What it is and how far it can be trusted.

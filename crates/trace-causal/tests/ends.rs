@@ -171,7 +171,7 @@ fn a_process_that_goes_on_is_not_compared_with_cases_that_end() {
     let process = folder.path().join("process");
     let options =
         trace_causal::ScmOptions { vocabulary: 8, memory: 2, sequences: 40, length: 20, ..Default::default() };
-    trace_causal::simulate_scm(&options, &process, &trace_causal::Control::new()).unwrap();
+    trace_causal::simulate_scm(&options, &process, &Control::new()).unwrap();
     let events = std::fs::read_to_string(process.join("events.jsonl")).unwrap();
     assert!(events.lines().all(|line| line.contains("\"open\":true")), "simulated sequences are windows");
     let open = Log::open(process.join("events.jsonl")).unwrap();

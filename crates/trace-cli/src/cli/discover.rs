@@ -244,8 +244,11 @@ pub struct ExplainArgs {
     pub case: Option<String>,
     /// The event to explain: its position, counted from 0, or its type, of which the last occurrence is meant. A type
     /// that looks like a number is written type:12
-    #[arg(long, value_name = "POSITION|TYPE")]
-    pub at: String,
+    #[arg(long, value_name = "POSITION|TYPE", required_unless_present = "at_end", conflicts_with = "at_end")]
+    pub at: Option<String>,
+    /// Explain the end of the case
+    #[arg(long)]
+    pub at_end: bool,
     /// The method
     #[command(flatten)]
     pub method: MethodArgs,

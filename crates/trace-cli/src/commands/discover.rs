@@ -134,7 +134,8 @@ pub fn explain(args: &ExplainArgs, quiet: bool) -> Result<(), Failure> {
         .settings(args.method.settings())
         .knowledge(args.knowledge.clone())
         .unknown(args.unknown.unknown())
-        .at(&args.at);
+        .at(args.at.as_deref().unwrap_or_default())
+        .at_end(args.at_end);
     if let Some(id) = &args.case {
         explain = explain.case(id);
     }

@@ -425,7 +425,9 @@ impl Settings {
         let only_cause = self.intervention == Intervention::Atomic && self.history == History::Observed;
         match self.proposal {
             // Weights that are known only after a type was scored fit no test that may stop at any time.
-            None if only_cause && self.confidence.is_none() => Ok(Proposal::Plausible),
+            None if only_cause && (self.confidence.is_none() || model.vocabulary_size() <= ENUMERATED_BY_AUTO) => {
+                Ok(Proposal::Plausible)
+            }
             None if model.frequencies().is_none() => Ok(Proposal::Uniform),
             None | Some(Proposal::Unigram) => unigram(),
             Some(Proposal::Model) if !model.predicts_first() && self.context == 0 => Err(Error::setting(

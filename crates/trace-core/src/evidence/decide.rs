@@ -5,9 +5,10 @@
 //! less than the null's own. Where it is rare, the variance between sequences is made by the signal itself – six
 //! sequences can never give more than `z = √6` – and the tail is that of a Poisson count with the null's own variance.
 //!
-//! **The model's misfit** shows in the bulk of pairs, most of which are null: where at least
-//! [`EvidenceRule::least_pairs`] pairs are tested, their z-values are measured in units of the bulk's own spread, apart
-//! for rare and for frequent pairs and never narrower than theory has it (Efron 2004).
+//! **The model's misfit** shows in the pairs that the model itself takes for nothing, with a mean ratio near 1: where at
+//! least [`EvidenceRule::least_pairs`] of the frequent pairs are such, the z-values of all frequent pairs are measured in
+//! units of their spread, never narrower than theory has it (an empirical null, Efron 2004). Rare pairs are not: which of
+//! them are listed depends on how often they came, and their z-values spread for that reason alone.
 //!
 //! **All pairs.** Benjamini and Hochberg's q-values; pairs that were not listed count with `p = 1`. Pairs of a type with
 //! itself are a family of their own, and promoting and inhibiting are asked apart.
@@ -69,10 +70,10 @@ impl PairEvidence {
         self.variance < rule.least_variance
     }
 
-    /// The one-sided p-value, and the statistic in units of its standard error, signed by the side.
-    fn test(&self, rule: &EvidenceRule, side: Side) -> (f64, f64) {
+    /// The one-sided p-value.
+    fn p_value(&self, rule: &EvidenceRule, side: Side) -> f64 {
         if self.sequences == 0 || self.weight <= 0.0 {
-            return (1.0, 0.0);
+            return 1.0;
         }
         let ratio = match side {
             Side::Promotes => rule.least_ratio,
@@ -82,35 +83,35 @@ impl PairEvidence {
         let residual = self.residual - shift * self.weight;
         // What follows a cause that multiplies the effect's probability varies that much more.
         let null = self.variance * ratio;
-        let sign = match side {
-            Side::Promotes => 1.0,
-            Side::Inhibits => -1.0,
-        };
         if self.is_rare(rule) {
-            let p = match side {
+            return match side {
                 Side::Promotes => poisson(residual + null, null),
                 Side::Inhibits => poisson_below(residual + null, null),
             };
-            return (p, sign * residual / null.sqrt());
         }
         let squares = self.residual_squared - 2.0 * shift * self.residual_weight + shift * shift * self.weight_squared;
-        let z = sign * residual / squares.max(null).sqrt();
-        (normal(z), z)
+        let z = residual / squares.max(null).sqrt();
+        match side {
+            Side::Promotes => normal(z),
+            Side::Inhibits => normal(-z),
+        }
     }
 }
 
-/// Tests all pairs of one family; `unlisted` further pairs were not looked at.
-pub fn decide(pairs: &[PairEvidence], unlisted: u64, rule: &EvidenceRule) -> Vec<TestedPair> {
+/// Mean log ratios of less than this are nothing to the model.
+const NOTHING: f64 = 0.1;
+
+/// Tests all pairs of one family, each with its mean log ratio by the model; `unlisted` further pairs were not looked at.
+pub fn decide(pairs: &[(PairEvidence, f64)], unlisted: u64, rule: &EvidenceRule) -> Vec<TestedPair> {
+    let spread = spread(pairs, rule);
     let side = |side: Side| {
-        let tests: Vec<(f64, f64)> = pairs.iter().map(|pair| pair.test(rule, side)).collect();
-        let mut p: Vec<f64> = tests.iter().map(|test| test.0).collect();
-        for rare in [true, false] {
-            let stratum: Vec<usize> = (0..pairs.len()).filter(|i| pairs[*i].is_rare(rule) == rare).collect();
-            if stratum.len() >= rule.least_pairs {
-                let bulk = Bulk::new(stratum.iter().map(|i| tests[*i].1));
-                stratum.into_iter().for_each(|i| p[i] = bulk.widen(p[i]));
-            }
-        }
+        let p: Vec<f64> = pairs
+            .iter()
+            .map(|(pair, _)| {
+                let p = pair.p_value(rule, side);
+                if pair.is_rare(rule) { p } else { normal(normal_inverse(p) / spread).max(p) }
+            })
+            .collect();
         let q = q_values(&p, unlisted);
         p.into_iter().zip(q).map(|(p, q)| PairTest { p, q })
     };
@@ -120,25 +121,19 @@ pub fn decide(pairs: &[PairEvidence], unlisted: u64, rule: &EvidenceRule) -> Vec
         .collect()
 }
 
-/// Where most pairs of a stratum lie, in standard errors. The lower half says how widely: real findings are in the upper
-/// one.
-struct Bulk {
-    center: f64,
-    spread: f64,
-}
-
-impl Bulk {
-    fn new(statistics: impl Iterator<Item = f64>) -> Self {
-        let mut z: Vec<f64> = statistics.collect();
-        z.sort_unstable_by(f64::total_cmp);
-        let quantile = |share: f64| z[((z.len() - 1) as f64 * share).round() as usize];
-        Self { center: quantile(0.5).max(0.0), spread: (quantile(0.5) - quantile(0.158_655)).max(1.0) }
+/// How widely frequent pairs spread that are nothing to the model, in standard errors; 1 where there are too few of them.
+fn spread(pairs: &[(PairEvidence, f64)], rule: &EvidenceRule) -> f64 {
+    let nothing = pairs.iter().filter(|(pair, log_ratio)| !pair.is_rare(rule) && log_ratio.abs() < NOTHING);
+    let mut z: Vec<f64> = nothing
+        .map(|(pair, _)| (pair.residual / pair.residual_squared.max(pair.variance).sqrt()).abs())
+        .filter(|z| z.is_finite())
+        .collect();
+    if z.len() < rule.least_pairs {
+        return 1.0;
     }
-
-    /// A p-value in units of the bulk, never smaller than it was.
-    fn widen(&self, p: f64) -> f64 {
-        normal((normal_inverse(p) - self.center) / self.spread).max(p)
-    }
+    z.sort_unstable_by(f64::total_cmp);
+    // The median of a standard normal's absolute value.
+    (z[z.len() / 2] / 0.674_489_750_196_082).max(1.0)
 }
 
 /// Benjamini and Hochberg's q-values; `unlisted` further tests have `p = 1`.
@@ -183,37 +178,55 @@ mod tests {
             pair.push(&place);
         }
         let rule = EvidenceRule::default();
-        assert!(pair.test(&rule, Side::Promotes).0 < 1e-12);
-        assert!(pair.test(&rule, Side::Inhibits).0 > 0.9);
+        assert!(pair.p_value(&rule, Side::Promotes) < 1e-12);
+        assert!(pair.p_value(&rule, Side::Inhibits) > 0.9);
         assert!(pair.residual / pair.residual_squared.sqrt() < 2.5, "between sequences it is not");
     }
 
-    #[test]
-    fn a_bulk_that_spreads_too_widely_is_held_against_every_pair() {
-        // z-values of spread 2: a thousand nulls, most of them beyond what theory allows.
-        let z: Vec<f64> = (1..1000).map(|i| 2.0 * normal_inverse(f64::from(i) / 1000.0)).collect();
-        let p: Vec<f64> = z.iter().map(|z| normal(*z)).collect();
-        let below = |p: &[f64]| p.iter().filter(|p| **p < 0.05).count();
-        let bulk = Bulk::new(z.iter().copied());
-        let widened: Vec<f64> = p.iter().map(|p| bulk.widen(*p)).collect();
-        assert!(below(&p) > 150 && (45..=55).contains(&below(&widened)), "{} {}", below(&p), below(&widened));
-        // A bulk that spreads as it should, or less, changes nothing.
-        let narrow = Bulk::new(z.iter().map(|z| z / 3.0));
-        assert!(p.iter().all(|p| (narrow.widen(*p) - p).abs() < 1e-9));
+    fn place(residual: f64, variance: f64) -> super::super::PlaceSums {
+        super::super::PlaceSums { residual, weight: variance, variance, expected: variance, observed: 0.0 }
+    }
+
+    /// A frequent pair whose statistic lies this many standard errors from nothing.
+    fn frequent(z: f64) -> PairEvidence {
+        let mut pair = PairEvidence::default();
+        // A hundred sequences of variance 1 that sum to `10 z`.
+        for number in 0..100 {
+            let noise = if number % 2 == 0 { 1.0 } else { -1.0 };
+            pair.push(&place(z / 10.0 + noise, 0.5));
+        }
+        pair
     }
 
     #[test]
-    fn a_stratum_of_rare_pairs_that_mostly_did_not_happen_hides_no_finding() {
-        let place = |residual: f64| super::super::PlaceSums {
-            residual,
-            weight: 0.002,
-            variance: 0.002,
-            expected: 0.002,
-            observed: 0.0,
+    fn nothing_that_spreads_too_widely_is_held_against_every_frequent_pair() {
+        // Five hundred pairs that are nothing to the model, with z-values of spread 2; and one that is something.
+        let rule = EvidenceRule { least_ratio: 1.0, ..EvidenceRule::default() };
+        let nothing =
+            |spread: f64| (1..500).map(move |i| (frequent(spread * normal_inverse(f64::from(i) / 500.0)), 0.01));
+        let below = |pairs: &[(PairEvidence, f64)]| {
+            let tested = decide(pairs, 0, &rule);
+            tested[..499].iter().filter(|test| test.promotes.p < 0.05).count()
         };
-        let mut pairs = vec![PairEvidence::default(); 400];
-        for (number, pair) in pairs.iter_mut().enumerate() {
-            (0..10).for_each(|_| pair.push(&place(if number == 0 { 0.5 } else { -0.002 })));
+        let wide: Vec<_> = nothing(2.0).chain([(frequent(6.0), 1.0)]).collect();
+        assert!((15..40).contains(&below(&wide)), "{}", below(&wide));
+        let few: Vec<_> = wide.iter().map(|(pair, _)| (*pair, 1.0)).collect();
+        assert!(
+            below(&few) > 80,
+            "pairs that the model takes for something say nothing of its misfit: {}",
+            below(&few)
+        );
+        // As wide as it should be: nothing changes.
+        let right: Vec<_> = nothing(1.0).chain([(frequent(6.0), 1.0)]).collect();
+        assert!((15..40).contains(&below(&right)));
+        assert!(decide(&right, 0, &rule)[499].promotes.q < decide(&wide, 0, &rule)[499].promotes.q);
+    }
+
+    #[test]
+    fn rare_pairs_that_mostly_did_not_happen_hide_no_finding() {
+        let mut pairs = vec![(PairEvidence::default(), 0.0); 400];
+        for (number, (pair, _)) in pairs.iter_mut().enumerate() {
+            (0..10).for_each(|_| pair.push(&place(if number == 0 { 0.5 } else { -0.002 }, 0.002)));
         }
         let tested = decide(&pairs, 0, &EvidenceRule::default());
         assert!(tested[0].promotes.q < 1e-4 && tested[1].promotes.q > 0.5, "{:?}", &tested[..2]);

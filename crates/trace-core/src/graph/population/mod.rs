@@ -177,28 +177,32 @@ impl<K: Ord + Clone> PopulationGraph<K> {
         let mut pairs: Vec<PopulationPair<K>> = self
             .pairs
             .iter()
-            .map(|(types, record)| PopulationPair::new(types.clone(), record, rule, tests.get(types).copied()))
+            .map(|(types, record)| {
+                let tested = tests.as_ref().map(|tests| tests.get(types).copied());
+                PopulationPair::new(types.clone(), record, rule, tested)
+            })
             .collect();
         pairs.sort_by(|a, b| b.kept.cmp(&a.kept).then(b.score.total_cmp(&a.score))); // stable: ties stay in order of types
         pairs
     }
 
-    /// Tests every pair that has evidence; pairs of a type with itself, and each question, apart.
-    fn tests(&self, rule: &PopulationRule) -> BTreeMap<&TypePair<K>, TestedPair> {
-        let Some(base) = self.evidence.filter(|base| base.sequences > 0) else { return BTreeMap::new() };
+    /// Tests every pair that has evidence; pairs of a type with itself, and each question, apart. `None` where there is no
+    /// evidence at all.
+    fn tests(&self, rule: &PopulationRule) -> Option<BTreeMap<&TypePair<K>, TestedPair>> {
+        let base = self.evidence.filter(|base| base.sequences > 0)?;
         let mut tests = BTreeMap::new();
         for question in [Question::Whether, Question::How] {
             for own in [false, true] {
-                let family: Vec<(&TypePair<K>, PairEvidence)> = self
+                let family: Vec<(&TypePair<K>, (PairEvidence, f64))> = self
                     .pairs
                     .iter()
                     .filter(|(types, record)| {
                         types.2 == question && (types.0 == types.1) == own && record.sequences >= LEAST_SEQUENCES
                     })
                     .filter(|(_, record)| !record.required)
-                    .filter_map(|(types, record)| Some((types, record.evidence?)))
+                    .filter_map(|(types, record)| Some((types, (record.evidence?, record.log_ratio.mean))))
                     .collect();
-                let sums: Vec<PairEvidence> = family.iter().map(|(_, sums)| *sums).collect();
+                let sums: Vec<(PairEvidence, f64)> = family.iter().map(|(_, sums)| *sums).collect();
                 let unlisted = match question {
                     _ if own => 0,
                     Question::Whether => base.unlisted,
@@ -208,7 +212,7 @@ impl<K: Ord + Clone> PopulationGraph<K> {
                 tests.extend(family.into_iter().map(|(types, _)| types).zip(tested));
             }
         }
-        tests
+        Some(tests)
     }
 
     /// The same graph with types called otherwise. Types that get the same name are merged.

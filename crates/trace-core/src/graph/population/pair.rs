@@ -104,12 +104,13 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl<K> PopulationPair<K> {
-    /// What a record comes to under a rule, with the tests of its evidence where there are any.
+    /// What a record comes to under a rule: decided by the tests of its evidence, which it may lack, or by its effect size
+    /// where no pair has any.
     pub fn new(
         (cause, effect, question): TypePair<K>,
         record: &PairRecord,
         rule: &PopulationRule,
-        tests: Option<TestedPair>,
+        tests: Option<Option<TestedPair>>,
     ) -> Self {
         let (score, mean) = (rule.score(record), record.log_ratio.mean);
         let (verdict, test) = verdict(record, rule, tests);
@@ -229,12 +230,16 @@ impl<K> PopulationPair<K> {
 }
 
 /// What is claimed of a pair, and the p- and q-value that go with it.
-fn verdict(record: &PairRecord, rule: &PopulationRule, tests: Option<TestedPair>) -> (Verdict, Option<(f64, f64)>) {
+fn verdict(
+    record: &PairRecord,
+    rule: &PopulationRule,
+    tests: Option<Option<TestedPair>>,
+) -> (Verdict, Option<(f64, f64)>) {
     if record.sequences < LEAST_SEQUENCES {
         return (Verdict::Untestable, None);
     }
     let mean = record.log_ratio.mean;
-    let Some(TestedPair { promotes, inhibits }) = tests else {
+    let Some(tested) = tests else {
         let claimed = if rule.score(record) > rule.cut {
             Verdict::Promotes
         } else if rule.upper_bound(record) < -rule.cut {
@@ -244,6 +249,8 @@ fn verdict(record: &PairRecord, rule: &PopulationRule, tests: Option<TestedPair>
         };
         return (claimed, None);
     };
+    // Without evidence of its own, nothing is claimed of it.
+    let Some(TestedPair { promotes, inhibits }) = tested else { return (Verdict::None, None) };
     // What is shown must agree with what is claimed: the mean ratio lies on the same side as the test.
     let least = rule.evidence.least_ratio.ln();
     if promotes.q <= rule.evidence.fdr && mean > least {
