@@ -53,9 +53,12 @@ pub(super) fn figures(mut row: Row, graph: &PopulationGraph, truth: &Truth) -> R
     row = levels(row, "null_p05_above_1", &judged(graph, truth, EvidenceRule { least_ratio: 1.0, ..rule }));
     let of = |class: TruthClass| pairs.iter().filter(|(_, truth)| truth.class == class).count() as f64;
     let untestable = |pairs: &mut dyn Iterator<Item = &Judged>| {
-        let (all, none) = pairs
-            .fold((0, 0), |(all, none), (pair, _)| (all + 1, none + usize::from(pair.verdict == Verdict::Untestable)));
-        f64::from(none as u32) / f64::from(all.max(1) as u32)
+        let (mut all, mut untestable) = (0.0f64, 0.0);
+        for (pair, _) in pairs {
+            all += 1.0;
+            untestable += f64::from(u8::from(pair.verdict == Verdict::Untestable));
+        }
+        untestable / all.max(1.0)
     };
     let ranked = pairs.iter().filter(|(_, truth)| truth.class != TruthClass::Order);
     let ranked =

@@ -74,6 +74,9 @@ enum AnyProcess {
     Workflow(Box<Workflow>),
 }
 
+/// What a pair of types is by its contrast.
+type Classifier<'c> = dyn Fn(EventId, EventId, &Contrast) -> TruthClass + 'c;
+
 /// What a pair of types is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PairTruth {
@@ -164,7 +167,7 @@ impl World {
     pub(super) fn truth(&self) -> Result<Truth, Error> {
         let types = self.oracle().vocabulary_size();
         let contrasts = Contrasts::measure(self.oracle(), &self.sequences(TRUTH_OF), MEMORY)?;
-        let class: Box<dyn Fn(EventId, EventId, &Contrast) -> TruthClass> = match &self.process {
+        let class: Box<Classifier<'_>> = match &self.process {
             AnyProcess::Scm(_) => Box::new(|_, _, contrast| match contrast.ratio() {
                 Some(ratio) if ratio >= CLEAR_RATIO => TruthClass::Designed,
                 ratio => none_or_weak(ratio),
