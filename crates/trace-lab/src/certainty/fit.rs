@@ -55,7 +55,7 @@ impl Fitted {
 
     /// How many sequences it is trained on.
     fn sequences(self, log: LogKind, size: Size) -> usize {
-        let all = size.pick(400, 3_000, 10_000, 20_000) * if log.kind == Kind::Scm { 2 } else { 1 };
+        let all = size.pick(400, 3_000, 10_000, 20_000) * if matches!(log.kind, Kind::Workflow(_)) { 1 } else { 2 };
         if self == Self::Tenth { all / 10 } else { all }
     }
 }

@@ -83,6 +83,7 @@ fn tables() -> Vec<Table> {
                 ("kept_weak_10", "weak 0.1"),
                 ("null_p05_all", "nulls p < 0.05"),
                 ("null_p05_above_1_all", "for ratio 1"),
+                ("null_p05_above_1_of_family", "of the family"),
                 ("untestable", "untestable"),
                 ("fdr_present", "present fdr"),
                 ("recall_present", "present recall"),

@@ -61,8 +61,11 @@ pub(super) fn figures(mut row: Row, graph: &PopulationGraph, truth: &Truth) -> R
         untestable / all.max(1.0)
     };
     let ranked = pairs.iter().filter(|(_, truth)| truth.class != TruthClass::Order);
-    let ranked =
-        Figures::new(ranked.map(|(pair, truth)| (pair.kept, truth.class == TruthClass::Designed, Some(pair.score))));
+    let ranked = Figures::new(ranked.map(|(pair, truth)| {
+        // A lucky place or two rank last.
+        let score = if pair.opportunities < LEAST_OPPORTUNITIES { f64::MIN } else { pair.score };
+        (pair.kept, truth.class == TruthClass::Designed, Some(score))
+    }));
     if let Some(precision) = ranked.average_precision {
         row = row.with("average_precision", precision);
     }
@@ -109,6 +112,11 @@ fn levels(mut row: Row, name: &str, pairs: &[Judged]) -> Row {
         }
     }
     let all = strata.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
+    // Pairs in too few sequences enter the family with p = 1: those that are tested were seen often, which is a choice.
+    let nulls = pairs.iter().filter(|(_, truth)| truth.class == TruthClass::Null).count() as f64;
+    if nulls > 0.0 {
+        row = row.with(&format!("{name}_of_family"), all.1 / nulls);
+    }
     for ((tested, small), part) in strata.into_iter().zip(STRATA.map(|part| part.1)).chain([(all, "all")]) {
         if tested > 0.0 {
             row = row.with(&format!("{name}_{part}"), small / tested).with(&format!("{name}_{part}_of"), tested);
