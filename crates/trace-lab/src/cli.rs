@@ -1,11 +1,13 @@
 //! The flags, as typed.
 
+mod certainty;
 mod experiment;
 mod rival;
 mod speed;
 
 use clap::{Parser, Subcommand};
 
+pub use certainty::CertaintyArgs;
 pub use experiment::{ExperimentArgs, ExperimentCommand};
 pub use rival::{DiscoverArgs, EncoderArgs, MethodFlag};
 pub use speed::{ReadArgs, ScaleArgs, SpeedArgs};
@@ -34,6 +36,8 @@ pub struct Cli {
 pub enum Command {
     #[command(flatten)]
     Experiment(ExperimentCommand),
+    /// Whether the population graph errs as rarely as it says
+    Certainty(CertaintyArgs),
     /// Score the pairs of every sequence of a log by a rival method
     Discover(DiscoverArgs),
     /// Train the masked encoder (BERT) that `discover --method attention` needs

@@ -9,6 +9,7 @@
 //! ([`encoder`]) is not. Which sequences are trained on, chosen by and reported never overlaps: see [`setup`].
 #![forbid(unsafe_code)]
 
+pub mod certainty;
 pub mod encoder;
 mod error;
 pub mod experiments;

@@ -46,6 +46,7 @@ fn run(command: &Command, quiet: bool) -> anyhow::Result<()> {
             let (name, args) = command.parts();
             commands::experiment::run(name, args, quiet)
         }
+        Command::Certainty(args) => commands::certainty::run(args, quiet),
         Command::Discover(args) => commands::discover::run(args, quiet),
         Command::Encoder(args) => commands::encoder::run(args, quiet),
         Command::Speed(args) => speed::run(args, quiet),

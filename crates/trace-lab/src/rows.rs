@@ -231,7 +231,7 @@ impl Rows {
 }
 
 /// Mean ± spread with as many digits as mean anything.
-fn cell(moments: Moments) -> String {
+pub(crate) fn cell(moments: Moments) -> String {
     let digits = match moments.mean.abs() {
         mean if mean >= 1000.0 => 0,
         mean if mean >= 10.0 => 1,

@@ -33,7 +33,7 @@ pub(crate) fn backbone(lab: &Lab<'_>, recipe: &Recipe, simulator: &Simulator, fo
     let options = options(recipe, &corpus, vocabulary.len())?;
     let log = log_of(folder);
     if !log.exists() {
-        write_log(&log, &corpus, &vocabulary)?;
+        write_log(&log, corpus.iter().map(|events| (&**events, true)), &vocabulary)?;
     }
     drop(corpus);
     let process = lab.folder.join("processes").join(recipe.simulator.name());
@@ -102,14 +102,18 @@ fn log_of(folder: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes sequences as a log; types without names as numbers.
-fn write_log(path: &Path, corpus: &[Vec<EventId>], vocabulary: &Vocabulary) -> Result<(), Error> {
+/// Writes sequences as a log, each with whether its case is still open; types without names as numbers.
+pub(crate) fn write_log<'c>(
+    path: &Path,
+    corpus: impl Iterator<Item = (&'c [EventId], bool)>,
+    vocabulary: &Vocabulary,
+) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     trace_io::output::write_whole(path, |out| {
-        for (index, events) in corpus.iter().enumerate() {
+        for (index, (events, open)) in corpus.enumerate() {
             let names: Vec<_> = events.iter().map(|event| vocabulary.name(*event)).collect();
-            writeln!(out, "{}", json!({"id": format!("s{index}"), "events": names, "open": true}))?;
+            writeln!(out, "{}", json!({"id": format!("s{index}"), "events": names, "open": open}))?;
         }
         Ok(())
     })?;

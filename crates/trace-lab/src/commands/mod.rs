@@ -1,5 +1,6 @@
 //! The commands, but for speed comparisons.
 
+pub mod certainty;
 pub mod discover;
 pub mod encoder;
 pub mod experiment;
