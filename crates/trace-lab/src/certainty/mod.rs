@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 use serde_json::json;
-use trace_core::evidence::{PairList, PairScope};
+use trace_core::evidence::{PairLists, PairScope};
 use trace_core::{DensityModel, Discovery, EventSequence, PopulationGraph, Proposal};
 
 use self::fit::{Fitted, GATE, Trained};
@@ -204,15 +204,16 @@ impl Scope<'_> {
             first_cause: plan.first_cause().max(usize::from(!model.predicts_first())),
             end: None,
             knowledge: None,
+            families: None,
         };
-        let list = PairList::count(sequences, scope);
+        let list = PairLists::count(sequences, scope, None);
         let discovery = discovery.evidence(&list);
         let mut graph = PopulationGraph::default();
         for sequences in sequences.chunks(TOGETHER) {
             self.check_stop()?;
             let found = sequences.par_iter().map(|sequence| discovery.run(sequence));
             for found in found.collect::<Result<Vec<_>, trace_core::Error>>()? {
-                graph.add(&found.graph);
+                graph.add(&found.graph, None);
                 graph.add_evidence(&list, found.evidence.as_ref());
             }
         }
