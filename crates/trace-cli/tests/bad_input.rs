@@ -219,16 +219,16 @@ fn results_and_truths() {
     at.write("cut.jsonl", &results[..results.len() - 40]);
     at.write("empty.jsonl", "");
     at.write("twice.jsonl", results.clone() + &results);
-    at.write("old.jsonl", results.replace("trace.result/1", "trace.result/0"));
+    at.write("old.jsonl", results.replace("trace.result/2", "trace.result/0"));
     at.write("wild.jsonl", results.replacen("\"effect\":1,", "\"effect\":77,", 1));
     at.write("cut.json", &at.read("p.json")[..300]);
-    at.write("old.json", at.read("p.json").replace("trace.population/1", "trace.population/0"));
+    at.write("old.json", at.read("p.json").replace("trace.population/2", "trace.population/0"));
     for (files, expected) in [
         ("cut.jsonl", "cut.jsonl: line 2: expected a result as JSON"),
         ("r.jsonl cut.jsonl", "cut.jsonl: line 2: expected a result as JSON"),
         ("empty.jsonl", "empty.jsonl: holds no result"),
         ("twice.jsonl", "twice.jsonl: line 3: id \"a\" occurs twice"),
-        ("old.jsonl", "old.jsonl: line 1: expected schema \"trace.result/1\", found \"trace.result/0\""),
+        ("old.jsonl", "old.jsonl: line 1: expected schema \"trace.result/2\", found \"trace.result/0\""),
         ("wild.jsonl", "wild.jsonl: line 1: edge 0 → 77"),
         ("kept.jsonl", "kept.jsonl: line 1: holds only the edges that were kept"),
         (

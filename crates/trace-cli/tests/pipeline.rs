@@ -18,23 +18,25 @@ fn the_oracle_finds_the_truth_and_the_staircase_fails_at_longer_lags() {
         at.run(&format!("discover process/events.jsonl --model process --out r.jsonl --all-pairs -q {options}"));
         at.run("evaluate r.jsonl --truth process/truth.jsonl --json")
     };
-    let auto = evaluate("");
+    let auto = evaluate("--proposal uniform");
     assert!(figure(&auto, &["positions", "f1"]) > 0.97, "{auto}");
     assert!(figure(&auto, &["summary", "f1"]) > 0.97, "{auto}");
     assert!(figure(&auto, &["positions", "average_precision"]) > 0.97, "{auto}");
     assert!(figure(&auto, &["positions", "f1_std"]) >= 0.0);
     assert_eq!(json(&auto)["true_edges_outside_tested_pairs"], 0);
 
-    let fixed = evaluate("--particles 128");
-    let staircase = evaluate("--particles 128 --intervention staircase --threshold 0.05");
+    let fixed = evaluate("--particles 128 --proposal uniform");
+    let staircase = evaluate("--particles 128 --proposal uniform --intervention staircase --threshold 0.05");
     let lag = |text: &str, lag: &str| figure(text, &["positions", "by_lag", lag, "recall"]);
-    assert_eq!(lag(&fixed, "1"), lag(&staircase, "1"));
+    // Other draws of the same: the staircase may draw the event itself.
+    assert!((lag(&fixed, "1") - lag(&staircase, "1")).abs() < 0.03);
     assert!(lag(&staircase, "2") < lag(&fixed, "2") - 0.2, "{staircase}");
     assert!(figure(&staircase, &["positions", "f1"]) < figure(&fixed, &["positions", "f1"]) - 0.05);
 
-    // Every replacement tried with the same intervention as the truth is the truth.
-    let all = evaluate("--particles all");
-    assert_eq!(figure(&all, &["positions", "f1"]), 1.0);
+    // Every replacement tried with the same intervention as the truth is the truth, which counts the event itself and the
+    // effect's own type among three hundred replacements.
+    let all = evaluate("--particles all --proposal uniform");
+    assert!(figure(&all, &["positions", "f1"]) > 0.99, "{all}");
 }
 
 #[test]
@@ -90,15 +92,15 @@ fn results_have_the_documented_shape() {
          {\"id\": 2, \"events\": [\"A\", \"B\", \"A\", \"B\"]}\n\n{\"id\": \"short\", \"events\": [\"A\"]}\n",
     );
     at.run("train --backbone ngram log.jsonl --out model --order 2 -q");
-    at.run("discover log.jsonl --model model --out r.jsonl --threshold 0.0001 --seed 3 -q");
+    at.run("discover log.jsonl --model model --out r.jsonl --threshold 0.0001 --seed 3 --all-pairs -q");
     let results = lines(&at.read("r.jsonl"));
     assert_eq!(results.len(), 2);
     let first = &results[0];
-    assert_eq!(first["schema"], "trace.result/1");
+    assert_eq!(first["schema"], "trace.result/2");
     assert_eq!(first["id"], "v1");
     assert_eq!(results[1]["id"], "2");
     let settings = serde_json::json!({
-        "intervention": "atomic", "proposal": "unigram", "divergence": "event", "history": "observed",
+        "intervention": "atomic", "proposal": "plausible", "divergence": "event", "history": "observed",
         "particles": "auto", "memory": 1, "context": 0, "threshold": 0.0001, "threshold_rule": "fixed", "seed": 3
     });
     assert_eq!(first["settings"], settings);
@@ -108,7 +110,16 @@ fn results_have_the_documented_shape() {
     assert!(first["model"]["held_out_loss"].is_f64() && first["model"]["epsilon_hat"].is_null());
     let edges = first["edges"].as_array().unwrap();
     assert_eq!(edges.len(), 4);
-    for key in ["strength", "std_error", "particles", "log_ratio", "probability", "probability_replaced"] {
+    for key in [
+        "strength",
+        "std_error",
+        "particles",
+        "log_ratio",
+        "probability",
+        "probability_replaced",
+        "overlap",
+        "hidden_cause_ratio",
+    ] {
         assert!(edges[0][key].is_number(), "{key}");
     }
     assert_eq!((&edges[0]["cause"], &edges[0]["effect"], &edges[0]["lag"]), (&0.into(), &1.into(), &1.into()));
@@ -116,14 +127,13 @@ fn results_have_the_documented_shape() {
         edges.iter().map(|edge| edge["tied"].as_bool().unwrap()).collect::<Vec<_>>(),
         [false, true, false, false]
     );
-    assert_eq!(edges[0]["kept"], true);
-    assert_eq!(first["options"], serde_json::json!({"all_pairs": false, "self_loops": false}));
+    for edge in edges {
+        assert_eq!(edge["kept"], edge["verdict"] == "promotes" || edge["verdict"] == "inhibits", "{edge}");
+    }
+    assert_eq!(first["options"], serde_json::json!({"all_pairs": true, "self_loops": false}));
+    let kept = edges.iter().filter(|edge| edge["kept"] == true).count() as u64;
     let summary = first["summary"].as_array().unwrap();
-    assert!(
-        summary
-            .iter()
-            .any(|e| e["cause"] == "A" && e["effect"] == "B" && e["count"] == 2 && e["lags"] == serde_json::json!([1]))
-    );
+    assert_eq!(summary.iter().map(|edge| edge["count"].as_u64().unwrap()).sum::<u64>(), kept);
 
     // With a threshold that nothing passes, --all-pairs keeps the pairs and marks them.
     at.run("discover log.jsonl --model model --out r.jsonl --threshold 9 --all-pairs -q");
@@ -147,12 +157,12 @@ fn populations_by_either_way_agree() {
     at.run("discover tail.jsonl --model process --out b.jsonl --all-pairs -q");
     at.run("aggregate b.jsonl a.json --out parts.json -q");
     let direct = json(&at.read("direct.json"));
-    assert_eq!(direct["schema"], "trace.population/1");
+    assert_eq!(direct["schema"], "trace.population/2");
     assert_eq!(direct["sequences"], 8);
     let pairs = direct["edges"].as_array().unwrap();
     assert!(pairs.len() > 200);
-    let opportunities: u64 = pairs.iter().map(|pair| pair["opportunities"].as_u64().unwrap()).sum();
-    assert_eq!(opportunities, 8 * (29 + 28), "every tested pair is an opportunity");
+    let places: u64 = pairs.iter().map(|pair| pair["places"].as_u64().unwrap()).sum();
+    assert_eq!(places, 8 * (29 + 28), "every tested pair is a place");
     for name in ["merged.json", "parts.json"] {
         let other = json(&at.read(name));
         assert_eq!(other["sequences"], 8);
@@ -170,7 +180,7 @@ fn populations_by_either_way_agree() {
                 let (a, b) = (pair[key].as_f64().unwrap(), same[key].as_f64().unwrap());
                 assert!((a - b).abs() < 1e-9, "{name} {key}: {a} {b}");
             }
-            for key in ["sequences", "opportunities", "kept_count", "kept", "lags"] {
+            for key in ["sequences", "places", "opportunities", "kept_count", "lags"] {
                 assert_eq!(pair[key], same[key], "{name} {key}");
             }
         }
@@ -183,7 +193,7 @@ fn populations_by_either_way_agree() {
 #[test]
 fn a_population_is_scored_against_type_pairs() {
     let at = Workplace::new();
-    let text: String = (0..40).map(|i| if i % 2 == 0 { "A B C D\n" } else { "A B D C\n" }).collect();
+    let text: String = (0..40).map(|i| if i % 2 == 0 { "A B C D\n" } else { "N Q D C\n" }).collect();
     at.write("log.txt", text);
     at.run("train --backbone ngram log.txt --out model --order 2 -q");
     at.run("discover log.txt --model model --out r.jsonl --population p.json -q");

@@ -89,7 +89,7 @@ impl Population {
         rule: &EvidenceRule,
     ) -> Self {
         let rule = PopulationRule { evidence: *rule, ..PopulationRule::default() };
-        let evident = graph.evidence.is_some_and(|base| base.sequences > 0);
+        let evident = graph.evidence.is_some_and(|base| base.is_enough());
         let decision = if evident {
             Decision { by: DecidedBy::Evidence, fdr: rule.evidence.fdr, least_ratio: rule.evidence.least_ratio }
         } else {

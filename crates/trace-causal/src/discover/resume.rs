@@ -108,8 +108,8 @@ fn state(job: &Job<'_>, results: &[ResultLine], partial: &Path) -> Result<State,
     }
     match checkpoint::read(job, path)? {
         Some(state) if state.done <= results.len() => Ok(state),
-        // Nothing finished, nothing lost.
-        _ if results.is_empty() => Ok(State::default()),
+        // Nothing finished, nothing lost; and what holds all pairs is made again for its evidence.
+        _ if results.is_empty() || job.options.all_pairs => Ok(State::default()),
         _ => Err(FileError::file(
             partial,
             format!(

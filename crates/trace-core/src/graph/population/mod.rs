@@ -92,6 +92,13 @@ pub struct EvidenceBase {
     pub trained_on: u64,
 }
 
+impl EvidenceBase {
+    /// Whether there are enough sequences to test anything.
+    pub const fn is_enough(&self) -> bool {
+        self.sequences >= LEAST_SEQUENCES
+    }
+}
+
 /// Numbers beyond 2^53 are not safe in JSON.
 mod hexadecimal {
     use serde::{Deserialize, Deserializer, Serializer, de};
@@ -189,7 +196,7 @@ impl<K: Ord + Clone> PopulationGraph<K> {
     /// Tests every pair that has evidence; pairs of a type with itself, and each question, apart. `None` where there is no
     /// evidence at all.
     fn tests(&self, rule: &PopulationRule) -> Option<BTreeMap<&TypePair<K>, TestedPair>> {
-        let base = self.evidence.filter(|base| base.sequences > 0)?;
+        let base = self.evidence.filter(EvidenceBase::is_enough)?;
         let mut tests = BTreeMap::new();
         for question in [Question::Whether, Question::How] {
             for own in [false, true] {
