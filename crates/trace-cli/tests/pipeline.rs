@@ -21,7 +21,7 @@ fn the_oracle_finds_the_truth_and_the_staircase_fails_at_longer_lags() {
     let auto = evaluate("--proposal uniform");
     assert!(figure(&auto, &["positions", "f1"]) > 0.97, "{auto}");
     assert!(figure(&auto, &["summary", "f1"]) > 0.97, "{auto}");
-    assert!(figure(&auto, &["positions", "average_precision"]) > 0.97, "{auto}");
+    assert!(figure(&auto, &["positions", "average_precision"]) > 0.95, "{auto}");
     assert!(figure(&auto, &["positions", "f1_std"]) >= 0.0);
     assert_eq!(json(&auto)["true_edges_outside_tested_pairs"], 0);
 

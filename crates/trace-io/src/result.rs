@@ -217,11 +217,10 @@ impl ResultLine {
 
     /// Whether the line holds every tested pair, kept or not.
     pub fn has_all_pairs(&self) -> bool {
-        // Which of them the question how can be asked of is not said in the line.
-        let asked = |pair: &&Pair| pair.question == Question::Whether;
+        // Of some the question how is asked too, or alone; of which is not said in the line.
+        let places: FxHashSet<(Position, Position)> = self.pairs.iter().map(|pair| (pair.cause, pair.effect)).collect();
         self.options.is_none_or(|options| options.all_pairs)
-            && (self.settings.plan.question == Some(Question::How)
-                || self.pairs.iter().filter(asked).count() == self.tested_pairs().count())
+            && (self.settings.plan.question == Some(Question::How) || places.len() == self.tested_pairs().count())
     }
 
     /// The types of an edge: its events, or their steps where the question is whether a step happens.

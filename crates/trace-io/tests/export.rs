@@ -61,7 +61,11 @@ fn csv_gives_every_name_back() {
             "log_ratio",
             "probability",
             "probability_replaced",
-            "tied"
+            "tied",
+            "question",
+            "verdict",
+            "overlap",
+            "hidden_cause_ratio"
         ]
     );
     let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();

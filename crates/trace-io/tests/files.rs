@@ -36,7 +36,7 @@ fn line() -> ResultLine {
                "particles": 16, "log_ratio": strength, "probability": 0.6, "probability_replaced": 0.2, "kept": kept})
     };
     serde_json::from_value(json!({
-        "schema": "trace.result/1", "id": "a", "settings": settings(&json!("all"), 0, "observed"),
+        "schema": "trace.result/2", "id": "a", "settings": settings(&json!("all"), 0, "observed"),
         "model": {"backbone": "ngram", "held_out_loss": 1.0, "unigram_loss": 2.0, "epsilon_hat": null},
         "events": ["A", 3, "A"],
         "edges": [edge(0, 1, 0.5, true), edge(0, 2, 0.01, false), edge(1, 2, 0.2, true)],

@@ -76,7 +76,8 @@ proptest! {
             .particles(5)
             .memory(5)
             .threshold(0.05);
-        for pair in discovery.run(&sequence).unwrap().graph.pairs() {
+        // Where nothing else could be drawn, there is nothing to compare.
+        for pair in discovery.run(&sequence).unwrap().graph.pairs().iter().filter(|pair| pair.particles > 0) {
             let slow = reference::pair(&discovery, &sequence, pair.cause, pair.effect, pair.particles as usize).unwrap();
             prop_assert!((pair.strength - slow.strength).abs() <= 1e-9 * (1.0 + slow.strength), "{:?} {:?}", pair, slow);
             prop_assert!((pair.log_ratio - slow.log_ratio).abs() <= 1e-9, "{:?} {:?}", pair, slow);

@@ -136,10 +136,11 @@ fn the_null_process_is_uniform_and_causes_nothing() {
 fn effects_beyond_the_memory_are_exactly_none() {
     let process = process(200, 2, 0.6, 2);
     let sequence = sequence(&process, 2, 20);
-    let found = Discovery::new(&process).memory(Memory::All).threshold(0.0).run(&sequence).unwrap();
+    let uniform = Discovery::new(&process).proposal(Proposal::Uniform);
+    let found = uniform.memory(Memory::All).threshold(0.0).run(&sequence).unwrap();
     for pair in found.graph.pairs() {
         let direct = pair.lag.0 <= 2 && pair.effect.0 >= 2;
-        assert_eq!(pair.kept, direct, "{pair:?}");
+        assert_eq!(pair.strength > 0.0, direct, "{pair:?}");
     }
 }
 
@@ -203,10 +204,11 @@ fn adaptive_particles_do_less_work_and_decide_better_than_128_draws() {
     let (mut work, mut wrong, mut edges) = ([0; 2], [0; 2], 0);
     for (i, simulated) in process.simulate(31, 0, 4, 64).into_iter().enumerate() {
         let sequence = EventSequence::new(format!("s{i}"), simulated.events);
-        let exact = Discovery::new(&process).particles(Particles::All).run(&sequence).unwrap().graph;
+        let uniform = Discovery::new(&process).proposal(Proposal::Uniform);
+        let exact = uniform.particles(Particles::All).run(&sequence).unwrap().graph;
         edges += exact.edges().count();
         for (which, particles) in [Particles::Auto, Particles::Fixed(128)].into_iter().enumerate() {
-            let found = Discovery::new(&process).particles(particles).seed(1).run(&sequence).unwrap();
+            let found = uniform.particles(particles).seed(1).run(&sequence).unwrap();
             work[which] += found.branch_positions;
             wrong[which] += exact.pairs().iter().zip(found.graph.pairs()).filter(|(a, b)| a.kept != b.kept).count();
         }
@@ -233,6 +235,8 @@ fn training_beats_frequencies_on_a_process_with_memory() {
     let (loss, unigram) = (fitness.held_out_loss.unwrap(), fitness.unigram_loss.unwrap());
     assert!(loss < unigram - 0.5, "{loss} {unigram}");
     assert_eq!(trained.losses.len(), 5);
-    assert_eq!(trained.held_out.len(), 30);
-    assert_eq!(trained.model.frequencies().unwrap().iter().sum::<f64>(), 270.0 * 40.0);
+    // A tenth, as the ids fall.
+    let held_out = trained.held_out.len();
+    assert!((20..45).contains(&held_out), "{held_out}");
+    assert_eq!(trained.model.frequencies().unwrap().iter().sum::<f64>(), (300 - held_out) as f64 * 40.0);
 }
