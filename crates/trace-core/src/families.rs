@@ -41,7 +41,6 @@ impl Question {
     }
 
     /// Whether this is the plain question, the only one in logs without families.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
     pub const fn is_whether(&self) -> bool {
         matches!(self, Self::Whether)
     }

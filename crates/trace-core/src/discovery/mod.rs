@@ -379,7 +379,9 @@ impl Run<'_> {
                     group.finish(causes, evidence_draws.as_ref())
                 })
                 .collect::<Result<Vec<_>, Error>>()?;
-            groups.into_iter().for_each(|group| found.add(group));
+            for group in groups {
+                found.add(group);
+            }
         }
         Ok(found.discovered(self))
     }
@@ -402,7 +404,8 @@ impl Run<'_> {
         } else {
             statistics.std_error(self.population(cause.position, lag), self.plan.divergence == Divergence::Event)
         };
-        if !statistics.is_empty() && !(statistics.strength.is_finite() && statistics.log_ratio().is_finite()) {
+        let finite = statistics.strength.is_finite() && statistics.log_ratio().is_finite();
+        if !(statistics.is_empty() || finite) {
             return Err(Error::NotFinite { position: effect });
         }
         let (from, to) = (Position(cause.position as u32), Position(effect as u32));

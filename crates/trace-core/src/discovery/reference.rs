@@ -25,6 +25,7 @@ struct Sample {
 }
 
 /// One candidate edge from its first `particles` alternatives (all types, where the settings enumerate them).
+#[expect(clippy::too_many_lines, reason = "the definition reads best in one piece")]
 pub fn pair(
     discovery: &Discovery<'_>,
     sequence: &EventSequence,

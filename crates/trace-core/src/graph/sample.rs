@@ -37,7 +37,7 @@ impl Verdict {
 }
 
 /// How strongly an unseen common cause would have to be tied to both cause and effect to explain a ratio away:
-/// `RR + √(RR (RR − 1))` with `RR = max(ratio, 1/ratio)` (VanderWeele & Ding 2017).
+/// `RR + √(RR (RR − 1))` with `RR = max(ratio, 1/ratio)` (`VanderWeele` & Ding 2017).
 pub fn hidden_cause_ratio(log_ratio: f64) -> f64 {
     let ratio = log_ratio.abs().exp();
     (ratio * (1.0 + (1.0 - 1.0 / ratio).max(0.0).sqrt())).min(f64::MAX)

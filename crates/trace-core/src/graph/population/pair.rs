@@ -230,6 +230,7 @@ impl<K> PopulationPair<K> {
 }
 
 /// What is claimed of a pair, and the p- and q-value that go with it.
+#[expect(clippy::option_option, reason = "no evidence at all is not the same as none of this pair")]
 fn verdict(
     record: &PairRecord,
     rule: &PopulationRule,

@@ -14,6 +14,7 @@ pub type TypePair<K> = (K, K, Question);
 
 /// One place of a sequence where the cause stood at a tested lag before the effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Opportunity<K> {
     /// Which pair of types it is of.
     pub types: TypePair<K>,
