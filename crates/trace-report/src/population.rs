@@ -103,10 +103,10 @@ impl PagePopulation {
             counts: file.counts(),
         };
         let pairs = pairs.collect();
-        Self::new(about, pairs, names)
+        Self::new(&about, pairs, names)
     }
 
-    fn new(about: About, pairs: Vec<Pair>, names: &Names) -> Self {
+    fn new(about: &About, pairs: Vec<Pair>, names: &Names) -> Self {
         let own = |kept: bool| pairs.iter().filter(|pair| pair.cause == pair.effect && (pair.kept || !kept)).count();
         let own = [own(false), own(true)];
         let all = pairs.len();
@@ -120,7 +120,7 @@ impl PagePopulation {
         never.sort_by_key(|pair| std::cmp::Reverse(pair.places)); // stable
         never.truncate(MOST_UNTESTABLE);
         pairs.append(&mut never);
-        let About { scored, merged, sequences, decision, evidence, counts } = about;
+        let About { scored, merged, sequences, decision, evidence, counts } = *about;
         let count = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
         let or_none = |value: Option<f64>| value.unwrap_or(f64::NAN);
         Self {
@@ -278,6 +278,6 @@ impl Merged {
             evidence: None,
             counts: VerdictCounts::default(),
         };
-        Some(PagePopulation::new(about, pairs, names))
+        Some(PagePopulation::new(&about, pairs, names))
     }
 }
