@@ -33,7 +33,7 @@ pub enum Evaluated {
     /// Of results, sequence by sequence.
     Results(Box<Scored>),
     /// Of a population graph.
-    Population(ScoredPopulation),
+    Population(Box<ScoredPopulation>),
 }
 
 impl Serialize for Evaluated {
@@ -49,7 +49,7 @@ impl Serialize for Evaluated {
 pub fn evaluate(results: &Path, truth: &Path, options: &EvaluateOptions) -> Result<Evaluated, Error> {
     check_threshold(options.threshold)?;
     if results != Path::new("-") && is_population(results)? {
-        return evaluate_population(results, truth, options).map(Evaluated::Population);
+        return evaluate_population(results, truth, options).map(|scored| Evaluated::Population(Box::new(scored)));
     }
     let mut truths = read_truth(truth)?;
     let mut reader = ResultReader::open(results)?;

@@ -59,7 +59,7 @@ impl Model {
             trace_models::open_described(description)?
         };
         let OpenModel { model, vocabulary, record, parameters, config, fingerprint, split } = opened;
-        let families = recorded_families(folder.as_ref(), &record, vocabulary.len())?;
+        let families = recorded_families(folder, &record, vocabulary.len())?;
         let fingerprint = Some(fingerprint);
         let cross_fit = None;
         Ok(Self { density: model, vocabulary, record, parameters, config, fingerprint, families, split, cross_fit })

@@ -63,7 +63,7 @@ fn atomic_event_uniform_by_enumeration() {
     let discovery = Discovery::new(&Table).proposal(Proposal::Uniform);
     // The cause at lag 1 becomes B or C with x_0 = A: probabilities 0.5, 0.4; randomised branch first.
     let edge = pair(discovery, 1);
-    near(edge.strength, (d(0.5, 0.8) + d(0.4, 0.8)) / 2.0);
+    near(edge.strength, f64::midpoint(d(0.5, 0.8), d(0.4, 0.8)));
     near(edge.strength, 0.302_526_026_145_549);
     near(edge.log_ratio, (0.8f64 / 0.45).ln());
     assert!(edge.log_ratio > 0.0, "A promoted A");
@@ -71,7 +71,7 @@ fn atomic_event_uniform_by_enumeration() {
     near(edge.probability_replaced, 0.45);
     assert_eq!((edge.particles, edge.std_error, edge.verdict), (2, 0.0, Verdict::Promotes));
     // The cause at lag 2 with the event between as observed: 0.6, 0.4.
-    near(pair(discovery, 0).strength, (d(0.6, 0.8) + d(0.4, 0.8)) / 2.0);
+    near(pair(discovery, 0).strength, f64::midpoint(d(0.6, 0.8), d(0.4, 0.8)));
     // A is predicted with 0.5 at the first two places; at lag 2 the event between says nothing.
     near(edge.overlap.unwrap(), 0.5);
 }
@@ -103,14 +103,14 @@ fn plausible_alternatives_are_weighed_by_what_lies_between() {
     // As an effect of the first A, a self-pair: B and C are alternatives, and B between says 0.25 and 0.25 and 0.35.
     let edge = found.graph.pairs().iter().find(|pair| (pair.cause.0, pair.effect.0) == (0, 2)).unwrap();
     near(edge.probability, 0.5);
-    near(edge.probability_replaced, (0.3 + 0.2) / 2.0);
+    near(edge.probability_replaced, f64::midpoint(0.3, 0.2));
 }
 
 #[test]
 fn atomic_full_compares_distributions_observed_first() {
     let edge = pair(Discovery::new(&Table).proposal(Proposal::Uniform).divergence(Divergence::Full), 1);
     // B and C split the rest equally, so the whole divergence is that of A against not-A, here observed first.
-    near(edge.strength, (d(0.8, 0.5) + d(0.8, 0.4)) / 2.0);
+    near(edge.strength, f64::midpoint(d(0.8, 0.5), d(0.8, 0.4)));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn staircase_at_lag_two_replaces_what_lies_between_in_both_branches() {
     }
     assert!((edge.strength - backwards).abs() > 6.0 * edge.std_error);
     // At lag 1 nothing lies between, and the 9,000 draws without replacement are 3,000 of each type.
-    near(pair(discovery, 1).strength, (d(0.5, 0.8) + d(0.4, 0.8)) / 2.0);
+    near(pair(discovery, 1).strength, f64::midpoint(d(0.5, 0.8), d(0.4, 0.8)));
 }
 
 /// Five types; the last event says how probable A is.

@@ -90,7 +90,7 @@ fn train_part(run: &Train<'_>, corpus: &LogCorpus<'_>, end: bool, process: Optio
         let kept = Kept::Steps { done: trained.state.step, place: Checkpoints::place(folder) };
         return Err(Error::Cancelled(kept));
     }
-    let mut record = record(run, &corpus, &spec, &statistics, &trained, floors)?;
+    let mut record = record(run, corpus, &spec, &statistics, &trained, floors)?;
     record.special_tokens.insert(config.last_token().to_owned(), config.vocab_size() as u32 - 1);
     record.special_tokens.extend(statistics.end.map(|end| ("end".to_owned(), end.0)));
     write_folder(folder, |folder| {
