@@ -2,7 +2,7 @@
 //!
 //! * [`Process`] – the paper's synthetic process.
 //! * [`Fleet`] – a vehicle fleet with designed cascades of trouble codes.
-//! * [`Workflow`](workflow::Workflow) – business and hospital workflows, whose cases end.
+//! * [`Workflow`] – business and hospital workflows, whose cases end.
 //! * [`TruthSpec`] – the true edges of a simulated sequence, measured by interventions on its process.
 //!
 //! Each process is also a density model, the perfect model of the sequences that it simulates, and can be stored in a
