@@ -123,10 +123,9 @@ fn commands_give_what_was_recorded() {
     let expected = recorded().join("expected");
     let names = files(&expected);
     assert!(names.len() > 30);
-    // How a model was made is recorded in other words, and the truth of a fleet counts alternatives as discovery does.
-    let skipped = |name: &&PathBuf| {
-        !name.ends_with("trace.json") && !name.starts_with("gru") && !name.ends_with("fleet/truth.jsonl")
-    };
+    // How a model was made is recorded in other words, and truths count alternatives as discovery does.
+    let skipped =
+        |name: &&PathBuf| !name.ends_with("trace.json") && !name.starts_with("gru") && !name.ends_with("truth.jsonl");
     for name in names.iter().filter(skipped) {
         let (old, new) = (std::fs::read(expected.join(name)).unwrap(), std::fs::read(at.path(&name.to_string_lossy())));
         let new = new.unwrap_or_else(|error| panic!("{}: {error}", name.display()));
