@@ -113,6 +113,13 @@ fn commands_give_what_was_recorded() {
             Some(command) => at.write(&format!("stdout-{number}.txt"), at.run(&format!("{command} -q"))),
             None => _ = at.run(&format!("{command} -q")),
         }
+        // Truths count alternatives as discovery does; what was found is scored against those of its time.
+        if let Some((_, folder)) = command.strip_prefix("simulate ").and_then(|command| command.split_once("--out ")) {
+            let truth = recorded().join("expected").join(folder).join("truth.jsonl");
+            if truth.exists() {
+                std::fs::copy(truth, at.path(folder).join("truth.jsonl")).unwrap();
+            }
+        }
         // Which sequences are held out goes by their ids now, so that a training counts others than it did. What follows
         // is asked of the recorded model, which must answer as it did.
         if let Some((_, model)) = command.strip_prefix("train ").and_then(|command| command.split_once("--out ")) {
